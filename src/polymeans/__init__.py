@@ -1,0 +1,13 @@
+"""k-means whose centroids, space or data have structure.
+
+Estimators follow scikit-learn's conventions and share one engine (:mod:`polymeans.engine`).
+Importing this package is cheap: compiled kernels, plotting and every optional extra load on
+first use.
+"""
+
+from polymeans.kmeans import KMeans
+from polymeans.preprocessing import label_features
+
+__version__ = "0.1.0"
+
+__all__ = ["KMeans", "__version__", "label_features"]

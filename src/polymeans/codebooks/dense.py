@@ -1,0 +1,71 @@
+"""Free centroids, stored outright: the codebook for dense rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class DenseCodebook:
+    """k centroids of the rows' own dtype.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n_clusters, n_features)
+        Kept, and changed by :meth:`refit`.
+    spherical : bool
+        Centroids are directions: refitted to length one.
+    """
+
+    def __init__(self, centers: NDArray[Any], spherical: bool = False) -> None:
+        from polymeans.kernels.rows import Book
+
+        self.centers = centers
+        self.spherical = spherical
+        self.n_clusters, self.n_features = centers.shape
+        self.book = Book(centers, np.ones(self.n_clusters), np.zeros(self.n_clusters))
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers stored."""
+        return self.centers.size
+
+    def numerators(self) -> NDArray[np.float64]:
+        """What cluster sums start from."""
+        return self.centers.astype(np.float64)
+
+    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Move the changed clusters' centroids to their best place; how far each one went."""
+        drift = np.zeros(self.n_clusters)
+        mass = statistics.mass[changed]
+        changed, mass = changed[mass > 0], mass[mass > 0]
+        sums = statistics.sums[changed]
+        if self.spherical:
+            length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+            changed, sums, length = (part[length > 0] for part in (changed, sums, length))
+            best = sums / length[:, None]
+        else:
+            best = sums / mass[:, None]
+        best = best.astype(self.centers.dtype)
+        step = best.astype(np.float64) - self.centers[changed]
+        drift[changed] = np.sqrt(np.einsum("ij,ij->i", step, step))
+        self.centers[changed] = best
+        return drift
+
+    def inertia(self, rows: Any, statistics: Any) -> float:
+        """Weighted squared distances under the statistics' labels, without a pass over rows."""
+        shift = rows.shift.astype(np.float64)
+        centers = self.centers.astype(np.float64) - shift
+        sums = statistics.sums - statistics.mass[:, None] * shift
+        own = statistics.mass > 0
+        fit = statistics.mass[:, None] * centers - 2 * sums
+        total = statistics.total_square + np.einsum("ij,ij->", fit[own], centers[own])
+        return max(0.0, float(total))
+
+    def explicit(self, rows: Any) -> "DenseCodebook":
+        """The codebook as a user will see it; dense centroids already are."""
+        return self
+
+    def to_array(self, rows: Any) -> NDArray[Any]:
+        """Centroids in the user's coordinates."""
+        return rows.external(self.centers)

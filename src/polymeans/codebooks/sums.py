@@ -1,0 +1,99 @@
+"""Free centroids kept as cluster sums over masses: the codebook for sparse rows.
+
+Dividing is left to the scores. A row that changes cluster then touches the entries of its own
+features in two sums and nothing else, where dividing would rewrite two whole centroids.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class SumCodebook:
+    """k centroids ``numerators[j] / denominators[j]``.
+
+    Parameters
+    ----------
+    numerators : ndarray of shape (n_clusters, n_used_features)
+        Centroids at first, later the statistics' own array of sums.
+    squared_norms : ndarray of shape (n_clusters,), default=None
+        Squared norms of the centroids, where features that no row uses contribute to them.
+    spherical : bool
+        Centroids are directions: sums are divided by their length, not their mass.
+    """
+
+    def __init__(
+        self,
+        numerators: NDArray[Any],
+        squared_norms: NDArray[np.float64] | None = None,
+        spherical: bool = False,
+    ) -> None:
+        self.spherical = spherical
+        self.n_clusters, self.n_features = numerators.shape
+        if squared_norms is None:
+            squared_norms = np.einsum(
+                "ij,ij->i", numerators, numerators, dtype=np.float64, casting="unsafe"
+            )
+        self.array = numerators
+        self.denominators = np.ones(self.n_clusters)
+        self.squared_norms = squared_norms.astype(np.float64)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers stored."""
+        return self.array.size
+
+    @property
+    def book(self) -> Any:
+        """The centroids as kernels take them."""
+        from polymeans.kernels.rows import Book
+
+        return Book(self.array, self.denominators, 0.5 * self.squared_norms)
+
+    def numerators(self) -> NDArray[np.float64]:
+        """What cluster sums start from; shared with them from then on."""
+        self.array = np.ascontiguousarray(self.array, dtype=np.float64)
+        return self.array
+
+    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Take over the changed clusters' sums; how far each centroid went."""
+        drift = np.zeros(self.n_clusters)
+        changed = changed[statistics.mass[changed] > 0]
+        squares = statistics.squares[changed]
+        if self.spherical:
+            changed, squares = changed[squares > 0], squares[squares > 0]
+            denominators = np.sqrt(squares)
+        else:
+            denominators = statistics.mass[changed]
+        # |S'/n' - S/n|² from inner products alone. What rounding leaves of a difference of equals
+        # is added, so that a drift is never understated.
+        norms = squares / denominators**2
+        product = statistics.cross[changed] / (denominators * self.denominators[changed])
+        step = norms - 2 * product + self.squared_norms[changed]
+        noise = 2.0**-48 * (norms + self.squared_norms[changed])
+        drift[changed] = np.sqrt(np.maximum(step, 0.0) + noise)
+        self.denominators[changed] = denominators
+        self.squared_norms[changed] = norms
+        return drift
+
+    def inertia(self, rows: Any, statistics: Any) -> float:
+        """Weighted squared distances under the statistics' labels, without a pass over rows."""
+        own = statistics.mass > 0
+        product = (statistics.cross / self.denominators)[own]
+        squares = (statistics.mass * self.squared_norms)[own]
+        return max(0.0, float(statistics.total_square - 2 * product.sum() + squares.sum()))
+
+    def explicit(self, rows: Any) -> "SumCodebook":
+        """The codebook as a user will see it: divided, and rounded to the rows' dtype."""
+        centers = self.array / self.denominators[:, None]
+        # A given centroid may have weight on features no row uses: those keep their share.
+        inside = np.einsum("ij,ij->i", centers, centers)
+        outside = np.maximum(self.squared_norms - inside, 0.0)
+        centers = centers.astype(rows.dtype)
+        inside = np.einsum("ij,ij->i", centers, centers, dtype=np.float64, casting="unsafe")
+        return SumCodebook(centers, inside + outside, self.spherical)
+
+    def to_array(self, rows: Any) -> NDArray[Any]:
+        """Centroids in the user's features."""
+        return rows.external(self.array)

@@ -1,0 +1,1 @@
+"""The loop, written once: rows in, labels and statistics out, any codebook."""

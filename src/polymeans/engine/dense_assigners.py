@@ -1,0 +1,241 @@
+"""Assigners for dense rows and free centroids: everything, or what bounds cannot rule out."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.engine.statistics import Change
+
+#: Room for group bounds: this, or half the size of the data if that is more (up to the limit).
+_BOUND_BYTES, _BOUND_BYTES_LIMIT = 32 * 2**20, 256 * 2**20
+
+
+class DenseLloyd:
+    """Looks at every centroid for every row.
+
+    Parameters
+    ----------
+    rows : DenseRows
+    n_clusters : int
+    """
+
+    def __init__(self, rows: Any, n_clusters: int) -> None:
+        from polymeans.kernels.vector import panel_width
+
+        self.rows = rows
+        self.n_clusters = n_clusters
+        self.width = panel_width(rows.dtype.itemsize)
+        # A block of rows should stay in the second-level cache while panels stream past it.
+        row_bytes = max(1, rows.n_features * rows.dtype.itemsize)
+        self.block_rows = int(np.clip(2**18 // row_bytes, 16, 256)) // 4 * 4
+        self.set_order(np.arange(n_clusters))
+
+    def set_order(self, order: NDArray[np.integer]) -> None:
+        """Lay the centroids out in this order."""
+        n_panels = -(-self.n_clusters // self.width)
+        # Panels are filled evenly: 100 centroids make seven panels of 14 or 15, not six of 16
+        # and one of 4, so that every group of centroids is equally tight.
+        self.lane_cluster = np.full((n_panels, self.width), -1, dtype=np.int32)
+        for panel, members in enumerate(np.array_split(order, n_panels)):
+            self.lane_cluster[panel, : len(members)] = members
+        self.cluster_lane = np.empty(self.n_clusters, dtype=np.int32)
+        flat = self.lane_cluster.ravel()
+        self.cluster_lane[flat[flat >= 0]] = np.flatnonzero(flat >= 0)
+        shape = (n_panels, self.rows.n_features, self.width)
+        self.panels = np.empty(shape, dtype=self.rows.dtype)
+        self.starts = np.empty((n_panels, self.width), dtype=self.rows.dtype)
+
+    def pack(self, codebook: Any) -> NDArray[np.float64]:
+        """Bring the centroids into panels; the three terms that bound a score's error."""
+        from polymeans.kernels import dense
+
+        rows = self.rows
+        norms = np.empty(self.n_clusters)
+        dense.pack_panels(
+            codebook.centers,
+            rows.shift,
+            self.lane_cluster,
+            self.panels,
+            self.starts,
+            norms,
+        )
+        unit = np.finfo(rows.dtype).eps / 2
+        longest = float(norms.max())
+        terms = 1.25 * (rows.n_features + 8) * unit
+        exact = 1.25 * (rows.n_features + 8) * np.finfo(np.float64).eps
+        return np.array([terms * longest, terms * longest**2 + exact * longest**2, exact])
+
+    def assign(
+        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
+        """Write every row's label."""
+        from polymeans.kernels import dense
+
+        rows = self.rows
+        error = self.pack(codebook)
+        self.rows.each(
+            lambda lo, hi: dense.assign_all(
+                rows.arrays,
+                rows.shift,
+                rows.shifted,
+                rows.norms,
+                error,
+                codebook.book,
+                self.panels,
+                self.starts,
+                self.lane_cluster,
+                lo,
+                hi,
+                labels,
+                self.block_buffer(),
+                np.empty(self.block_rows, dtype=rows.dtype),
+                np.empty(self.block_rows, dtype=rows.dtype),
+                np.empty(self.block_rows, dtype=np.int32),
+                np.empty((4, self.width), dtype=rows.dtype),
+            )
+        )
+
+    def block_buffer(self) -> NDArray[Any]:
+        """Room for one block of shifted rows (untouched, hence free, when nothing is shifted)."""
+        return np.empty((self.block_rows, self.rows.n_features), dtype=self.rows.dtype)
+
+    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+        """Learn how the centroids moved; nothing to remember here."""
+
+    def forget(self, moved_rows: NDArray[np.integer]) -> None:
+        """Some labels were changed from outside; nothing to forget here."""
+
+
+class DenseLazy(DenseLloyd):
+    """Looks only at groups of centroids that could have come nearer than the own one.
+
+    Similar centroids form a group; each row keeps a lower bound on its distance to each group
+    (Yinyang k-means). A bound sinks by the largest drift in its group; a row whose bounds all stay
+    above its distance to its own centroid is not touched at all. Memory: 4 bytes for each row and
+    group.
+
+    Parameters
+    ----------
+    rows : DenseRows
+    n_clusters : int
+    """
+
+    def __init__(self, rows: Any, n_clusters: int) -> None:
+        super().__init__(rows, n_clusters)
+        self._calls = 0
+        n_panels = len(self.lane_cluster)
+        budget = np.clip(rows.n_stored * rows.dtype.itemsize // 2, _BOUND_BYTES, _BOUND_BYTES_LIMIT)
+        affordable = max(1, int(budget // (4 * rows.n_samples)))
+        self.panels_per_group = -(-n_panels // affordable)
+        self.n_groups = -(-n_panels // self.panels_per_group)
+
+    def assign(
+        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
+        """Write every row's label."""
+        from polymeans.kernels import dense
+
+        self._calls += 1
+        if self._calls == 1:
+            # Starting points move far at first; bounds and groups from before would be wasted.
+            super().assign(codebook, previous, labels)
+            return
+        rows, n_groups = self.rows, self.n_groups
+        if self._calls == 2:
+            self.set_order(order_by_similarity(codebook.centers.astype(np.float64), self.width))
+            self.upper = np.full(rows.n_samples, np.inf, dtype=np.float32)
+            self.lower = np.zeros((rows.n_samples, n_groups), dtype=np.float32)
+            self.drift = np.zeros(self.n_clusters, dtype=np.float32)
+            self.travelled = np.zeros(n_groups, dtype=np.float32)
+        error = self.pack(codebook)
+        self.rows.each(
+            lambda lo, hi: dense.assign_lazy(
+                rows.arrays,
+                rows.shift,
+                rows.shifted,
+                rows.norms,
+                error,
+                codebook.book,
+                self.panels,
+                self.starts,
+                self.lane_cluster,
+                self.cluster_lane,
+                self.panels_per_group,
+                self.drift,
+                self.travelled,
+                lo,
+                hi,
+                previous,
+                labels,
+                self.upper,
+                self.lower,
+                self.block_buffer(),
+                np.empty((n_groups, self.block_rows), dtype=np.int32),
+                np.empty(n_groups, dtype=np.int32),
+                np.empty((self.block_rows, n_groups), dtype=rows.dtype),
+                np.empty((self.block_rows, n_groups), dtype=rows.dtype),
+                np.empty((self.block_rows, n_groups), dtype=np.int32),
+                np.empty(self.block_rows),
+                np.empty((4, self.width), dtype=rows.dtype),
+            )
+        )
+
+    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+        """Let the bounds sink by what the centroids moved."""
+        if self._calls < 2:
+            return
+        self.drift = (drift * (1 + 2.0**-20)).astype(np.float32)
+        group = self.cluster_lane // self.width // self.panels_per_group
+        farthest = np.zeros(self.n_groups)
+        np.maximum.at(farthest, group, self.drift.astype(np.float64))
+        travelled = self.travelled.astype(np.float64) + farthest
+        # Rounded up only where something moved: a group at rest keeps its bounds for good.
+        rounded = (travelled * (1 + 2.0**-20)).astype(np.float32)
+        self.travelled = np.where(farthest > 0, rounded, self.travelled)
+
+    def forget(self, moved_rows: NDArray[np.integer]) -> None:
+        """Bounds of rows whose label was changed from outside say nothing any more."""
+        if self._calls >= 2:
+            self.upper[moved_rows] = np.inf
+            self.lower[moved_rows] = -np.inf
+
+
+def order_by_similarity(centers: NDArray[np.float64], leaf: int) -> NDArray[np.int64]:
+    """Order in which every run of ``leaf`` centroids is close together.
+
+    Recursive halving along the direction of largest spread, halves being multiples of ``leaf``.
+
+    Parameters
+    ----------
+    centers : ndarray of shape (n, d)
+    leaf : int
+        Length of the runs.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        A permutation of ``range(n)``.
+    """
+    n_leaves = -(-len(centers) // leaf)
+    if n_leaves < 2:
+        return np.arange(len(centers))
+    centered = centers - centers.mean(axis=0)
+    axis = centered[np.argmax(np.einsum("ij,ij->i", centered, centered))]
+    for _ in range(5):  # power iteration; the direction need not be exact
+        axis = centered.T @ (centered @ axis)
+        length = np.linalg.norm(axis)
+        if length == 0:
+            return np.arange(len(centers))
+        axis = axis / length
+    along = np.argsort(centered @ axis, kind="stable")
+    # Even panels (see set_order): split where whole panels end.
+    sizes = np.array([len(part) for part in np.array_split(along, n_leaves)])
+    cut = int(sizes[: n_leaves // 2].sum())
+    left, right = along[:cut], along[cut:]
+    return np.concatenate(
+        [
+            left[order_by_similarity(centers[left], leaf)],
+            right[order_by_similarity(centers[right], leaf)],
+        ]
+    )

@@ -1,0 +1,158 @@
+"""The one loop: assign, add up, refit, until nothing moves.
+
+It knows neither what rows are nor what a codebook is; threads, sparse data, bounds and structured
+centroids are other rows, assigners and codebooks run through it.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.engine.assignment import Assigner, make_assigner
+from polymeans.engine.relocation import own_distances, relocate_empty
+from polymeans.engine.statistics import ClusterStatistics
+
+logger = logging.getLogger("polymeans")
+
+
+@dataclass
+class Step:
+    """One iteration: what it found, before the centroids moved."""
+
+    inertia: float
+    n_moved: int
+    shift: float
+    seconds: float
+
+
+@dataclass
+class Run:
+    """Outcome of one descent."""
+
+    codebook: Any
+    labels: NDArray[np.int32]
+    inertia: float
+    converged: bool
+    n_relocated: int
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations run."""
+        return len(self.steps)
+
+
+def descend(
+    rows: Any,
+    codebook: Any,
+    *,
+    algorithm: str = "auto",
+    max_iter: int = 300,
+    tol: float = 1e-4,
+    on_step: Callable[[Step, Any], bool] | None = None,
+) -> Run:
+    """Lloyd's algorithm from the given codebook.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+    codebook : codebook
+        Where to start; changed in place.
+    algorithm : str
+        How labels are found, see :mod:`polymeans.engine.assignment`. The result does not depend
+        on it.
+    max_iter : int
+        Iterations at most.
+    tol : float
+        Stop when the squared shifts of all centroids add up to no more than this share of the
+        mean variance of the features.
+    on_step : callable, default=None
+        Called with each :class:`Step` and the codebook; a true value stops the descent.
+
+    Returns
+    -------
+    Run
+        Labels are those of the returned codebook: a last assignment is made if the centroids
+        moved after the labels were found.
+    """
+    assigner = make_assigner(rows, codebook.n_clusters, algorithm)
+    statistics = ClusterStatistics(rows, codebook.numerators())
+    labels = np.full(rows.n_samples, -1, dtype=np.int32)
+    previous = labels.copy()
+    threshold = tol * rows.mean_variance
+    run = Run(codebook, labels, np.inf, converged=False, n_relocated=0)
+    settled = False
+    for iteration in range(max_iter):
+        began = time.perf_counter()
+        previous, labels = labels, previous
+        assigner.assign(codebook, previous, labels)
+        n_relocated, inertia = _fill_empty_clusters(rows, codebook, assigner, statistics, labels)
+        change = statistics.update(previous, labels)
+        if inertia is None:
+            inertia = codebook.inertia(rows, statistics)
+        inertia *= rows.unit**2
+        settled = change.n_moved == 0
+        shift = 0.0
+        if not settled:
+            drift = codebook.refit(statistics, change.clusters)
+            assigner.follow(codebook, change, drift)
+            shift = float(drift @ drift)
+        run.n_relocated += n_relocated
+        step = Step(inertia, change.n_moved, shift, time.perf_counter() - began)
+        run.steps.append(step)
+        logger.debug(
+            "iteration %d: inertia %.6g, %d rows moved, %.3g s",
+            iteration,
+            inertia,
+            step.n_moved,
+            step.seconds,
+        )
+        run.converged = settled or shift <= threshold
+        stop = on_step is not None and on_step(step, codebook)
+        if run.converged or stop:
+            break
+    return _finish(run, rows, codebook, assigner, labels, previous, settled)
+
+
+def _fill_empty_clusters(
+    rows: Any,
+    codebook: Any,
+    assigner: Assigner,
+    statistics: ClusterStatistics,
+    labels: NDArray[np.int32],
+) -> tuple[int, float | None]:
+    """How many rows were moved, and the inertia before if it had to be computed."""
+    sizes = statistics.count(labels)
+    if sizes.all():
+        return 0, None
+    moved, inertia = relocate_empty(rows, codebook, labels, sizes)
+    assigner.forget(moved)
+    return len(moved), inertia
+
+
+def _finish(
+    run: Run,
+    rows: Any,
+    codebook: Any,
+    assigner: Assigner,
+    labels: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    settled: bool,
+) -> Run:
+    """Make labels, centroids and inertia agree with what a user will hold in hand."""
+    explicit = codebook.explicit(rows)
+    if explicit is not codebook:
+        make_assigner(rows, explicit.n_clusters, "lloyd").assign(explicit, labels, previous)
+        labels = previous
+    elif not settled:
+        assigner.assign(codebook, labels, previous)
+        labels = previous
+    run.codebook, run.labels = explicit, labels
+    distances = own_distances(rows, explicit, labels)
+    run.inertia = float(np.sum(distances * rows.weights)) * rows.unit**2
+    return run

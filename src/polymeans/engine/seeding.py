@@ -1,0 +1,308 @@
+"""Where to begin: rows that make good first centroids.
+
+All methods honour weights and return row numbers. They draw from ``RandomState`` in the order
+scikit-learn's ``kmeans_plusplus`` does, so the same seed gives the same start there and here (up
+to rounding).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from polymeans.codebooks.dense import DenseCodebook
+from polymeans.codebooks.sums import SumCodebook
+from polymeans.engine.dense_assigners import DenseLloyd
+from polymeans.engine.relocation import own_distances
+from polymeans.engine.sparse_assigners import SparseLloyd
+from polymeans.engine.threads import reduction_blocks
+
+
+def random_rows(rows: Any, n_clusters: int, rng: RandomState) -> NDArray[np.int64]:
+    """Distinct rows, drawn in proportion to their weights."""
+    weights = rows.weights
+    if np.count_nonzero(weights) < n_clusters:
+        return np.argsort(-weights, kind="stable")[:n_clusters]
+    return rng.choice(rows.n_samples, n_clusters, replace=False, p=weights / weights.sum())
+
+
+def plus_plus(
+    rows: Any, n_clusters: int, rng: RandomState, n_trials: int | None = None
+) -> NDArray[np.int64]:
+    """Greedy k-means++: each next row is the best of a few drawn by their squared distance.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+    n_clusters : int
+    rng : RandomState
+    n_trials : int, default=None
+        Candidates for each centroid; None: ``2 + int(log(n_clusters))``.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Row numbers.
+    """
+    if n_trials is None:
+        n_trials = 2 + int(np.log(n_clusters))
+    distances = CandidateDistances(rows, n_trials)
+    weights = rows.weights
+    chosen = np.empty(n_clusters, dtype=np.int64)
+    chosen[0] = rng.choice(rows.n_samples, p=weights / weights.sum())
+    closest = np.full(rows.n_samples, np.inf)
+    potential = distances.accept(chosen[:1], closest)
+    for c in range(1, n_clusters):
+        draws = rng.uniform(size=n_trials) * potential
+        candidates = np.searchsorted(np.cumsum(weights * closest), draws)
+        candidates = np.minimum(candidates, rows.n_samples - 1)
+        potentials = distances.potentials(candidates, closest)
+        chosen[c] = candidates[np.argmin(potentials)]
+        potential = distances.accept(chosen[c : c + 1], closest)
+    return chosen
+
+
+def parallel(
+    rows: Any,
+    n_clusters: int,
+    rng: RandomState,
+    *,
+    oversampling: float = 2.0,
+    n_rounds: int = 3,
+) -> NDArray[np.int64]:
+    """k-means‖: a few rounds of drawing many rows at once, then k-means++ among those.
+
+    A round draws each row with probability ``oversampling * n_clusters * w d² / Σ w d²``. The
+    drawn rows, weighted by how much of the data is nearest to each, are thinned by
+    :func:`plus_plus`. Passes over the data: ``n_rounds + 1``, instead of ``n_clusters``.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+    n_clusters : int
+    rng : RandomState
+    oversampling : float
+        Expected draws in a round, as a multiple of ``n_clusters``.
+    n_rounds : int
+        Rounds of drawing.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Row numbers.
+    """
+    weights = rows.weights
+    chosen = np.array([rng.choice(rows.n_samples, p=weights / weights.sum())])
+    closest, _ = nearest_rows(rows, chosen)
+    for _ in range(n_rounds):
+        mass = weights * closest
+        total = mass.sum()
+        if total <= 0:
+            break
+        drawn = np.flatnonzero(rng.uniform(size=rows.n_samples) * total < oversampling * n_clusters * mass)
+        if len(drawn) == 0:
+            continue
+        chosen = np.union1d(chosen, drawn)
+        closest = np.minimum(closest, nearest_rows(rows, drawn)[0])
+    if len(chosen) < n_clusters:
+        missing = np.setdiff1d(np.arange(rows.n_samples), chosen)
+        missing = missing[np.argsort(-(weights * closest)[missing], kind="stable")]
+        chosen = np.concatenate([chosen, missing[: n_clusters - len(chosen)]])
+    _, labels = nearest_rows(rows, chosen)
+    gathered = np.bincount(labels, weights=weights, minlength=len(chosen))
+    return chosen[plus_plus(rows.subset(chosen, gathered), n_clusters, rng)]
+
+
+def markov_chain(
+    rows: Any, n_clusters: int, rng: RandomState, *, chain_length: int = 200
+) -> NDArray[np.int64]:
+    """AFK-MC²: k-means++ by sampling, one pass over the data however many centroids.
+
+    Each centroid is the end of a Markov chain over rows that are proposed half by their distance
+    to the first centroid, half uniformly (by weight). Cost: one pass, then
+    ``n_clusters² * chain_length / 2`` distances.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+    n_clusters : int
+    rng : RandomState
+    chain_length : int
+        Steps of each chain; longer is closer to exact k-means++.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Row numbers.
+    """
+    weights = rows.weights / rows.weights.sum()
+    chosen = np.empty(n_clusters, dtype=np.int64)
+    chosen[0] = rng.choice(rows.n_samples, p=weights)
+    first, _ = nearest_rows(rows, chosen[:1])
+    mass = weights * first
+    proposal = 0.5 * mass / mass.sum() + 0.5 * weights if mass.sum() > 0 else weights
+    cumulative = np.cumsum(proposal)
+    for c in range(1, n_clusters):
+        draws = rng.uniform(size=chain_length) * cumulative[-1]
+        candidates = np.minimum(np.searchsorted(cumulative, draws), rows.n_samples - 1)
+        accept = rng.uniform(size=chain_length)
+        ratio = weights[candidates] * _distances_among(rows, candidates, chosen[:c])
+        ratio = np.divide(
+            ratio, proposal[candidates], out=np.zeros(chain_length), where=proposal[candidates] > 0
+        )
+        state = 0
+        for step in range(1, chain_length):
+            if ratio[state] == 0 or ratio[step] > accept[step] * ratio[state]:
+                state = step
+        chosen[c] = candidates[state]
+    return chosen
+
+
+METHODS = {
+    "k-means++": plus_plus,
+    "k-means||": parallel,
+    "afk-mc2": markov_chain,
+    "random": random_rows,
+}
+
+
+def potential_of(rows: Any, chosen: NDArray[np.integer]) -> float:
+    """Weighted squared distances of all rows to the nearest chosen one."""
+    distances, _ = nearest_rows(rows, np.asarray(chosen))
+    return float(distances @ rows.weights) * rows.unit**2
+
+
+def codebook_of_rows(rows: Any, chosen: NDArray[np.integer]) -> DenseCodebook | SumCodebook:
+    """Some rows as centroids."""
+    centers = rows.take(chosen)
+    if rows.is_sparse:
+        return SumCodebook(centers, rows.norms[chosen] ** 2, rows.spherical)
+    return DenseCodebook(centers, rows.spherical)
+
+
+def nearest_rows(
+    rows: Any, chosen: NDArray[np.integer]
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Squared distance to the nearest of some rows, and which one it is."""
+    codebook = codebook_of_rows(rows, chosen)
+    assigner = (SparseLloyd if rows.is_sparse else DenseLloyd)(rows, len(chosen))
+    labels = np.empty(rows.n_samples, dtype=np.int32)
+    assigner.assign(codebook, labels, labels)
+    return own_distances(rows, codebook, labels), labels
+
+
+def _distances_among(
+    rows: Any, some: NDArray[np.integer], others: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Squared distance of some rows to the nearest of others, by a small product."""
+    if rows.is_sparse:
+        matrix = rows._matrix()
+        products = (matrix[some] @ matrix[others].T).toarray()
+        squares = rows.norms**2
+    else:
+        left, right = (rows.take(part).astype(np.float64) - rows.shift for part in (some, others))
+        products, squares = left @ right.T, rows.norms**2
+    distances = squares[some][:, None] - 2 * products + squares[others]
+    scale = squares[some][:, None] + squares[others]
+    distances[distances <= 1e-12 * scale] = 0.0
+    return distances.min(axis=1)
+
+
+class CandidateDistances:
+    """Squared distances of all rows to a few candidate rows, reduced on the fly.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+    n_candidates : int
+        Candidates at most.
+    """
+
+    def __init__(self, rows: Any, n_candidates: int) -> None:
+        self.rows = rows
+        if rows.is_sparse:
+            width = 8 if n_candidates <= 8 else -(-n_candidates // 16) * 16
+            self._table = np.zeros((rows.n_used, width), dtype=np.float32)
+
+    def potentials(
+        self, candidates: NDArray[np.integer], closest: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Total weighted squared distance if each candidate became a centroid."""
+        from polymeans.kernels import seeding
+
+        def reduce(lo: int, hi: int, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+            totals = np.empty(len(candidates))
+            seeding.potentials(distances, closest, self.rows.weights, lo, hi, totals)
+            return totals
+
+        return self._map(candidates, reduce)
+
+    def accept(self, candidate: NDArray[np.integer], closest: NDArray[np.float64]) -> float:
+        """Make one candidate a centroid: lower ``closest``, return the new potential."""
+        from polymeans.kernels import seeding
+
+        def reduce(lo: int, hi: int, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+            seeding.lower_closest(distances, lo, hi, closest)
+            totals = np.empty(1)
+            seeding.potentials(distances, closest, self.rows.weights, lo, hi, totals)
+            return totals
+
+        return float(self._map(candidate, reduce)[0])
+
+    def _map(self, candidates: NDArray[np.integer], reduce: Any) -> NDArray[np.float64]:
+        measure = self._measure_sparse if self.rows.is_sparse else self._measure_dense
+        with_buffers = measure(candidates)
+
+        def block(r: tuple[int, int]) -> NDArray[np.float64]:
+            distances = np.empty((len(candidates), r[1] - r[0]))
+            with_buffers(*r, distances)
+            return reduce(*r, distances)
+
+        partial = self.rows.threads.map(block, reduction_blocks(self.rows.n_samples))
+        return np.sum(partial, axis=0)
+
+    def _measure_dense(self, candidates: NDArray[np.integer]) -> Any:
+        from polymeans.kernels import seeding
+
+        rows = self.rows
+        assigner = DenseLloyd(rows, len(candidates))
+        codebook = codebook_of_rows(rows, candidates)
+        error = assigner.pack(codebook)
+        return lambda lo, hi, distances: seeding.candidate_distances_dense(
+            rows.arrays,
+            rows.shift,
+            rows.shifted,
+            rows.norms,
+            error,
+            codebook.book,
+            assigner.panels,
+            assigner.starts,
+            assigner.lane_cluster,
+            lo,
+            hi,
+            distances,
+            assigner.block_buffer(),
+            np.empty((4, assigner.width), dtype=rows.dtype),
+        )
+
+    def _measure_sparse(self, candidates: NDArray[np.integer]) -> Any:
+        from polymeans.kernels import seeding
+
+        rows, table = self.rows, self._table
+        indptr, indices, _ = rows.arrays
+        table[:, :] = 0.0
+        for column, i in enumerate(candidates):
+            entries = slice(indptr[i], indptr[i + 1])
+            table[indices[entries], column] = rows.values32[entries]
+        squares = rows.norms[candidates] ** 2
+        return lambda lo, hi, distances: seeding.candidate_distances_sparse(
+            rows.arrays,
+            rows.norms,
+            table,
+            squares,
+            lo,
+            hi,
+            distances,
+            np.empty(table.shape[1], dtype=np.float32),
+        )

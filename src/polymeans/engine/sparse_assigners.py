@@ -1,0 +1,273 @@
+"""Assigners for CSR rows and free centroids: everything, or what moved."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.engine.statistics import Change
+
+#: Above this share of moved centroids, looking at all of them costs less than the bookkeeping.
+_MOSTLY = 0.8
+
+#: Writing one entry out of order costs about as much as this many in order.
+_SCATTER = 12
+
+
+class CentroidTable:
+    """Centroids feature by feature, in halves where the processor converts them fast.
+
+    Columns hold the codebook's numerators times a power of two that keeps them inside a half's
+    range; ``slope`` undoes it together with the division.
+
+    Parameters
+    ----------
+    rows : SparseRows
+    codebook : SumCodebook
+    """
+
+    def __init__(self, rows: Any, codebook: Any) -> None:
+        from polymeans.kernels.vector import has_fast_halves
+
+        self.rows = rows
+        self.halves = has_fast_halves()
+        self.n_clusters = codebook.n_clusters
+        self.n_columns = _padded(codebook.n_clusters)
+        dtype = np.uint16 if self.halves else np.float32
+        self.table = np.zeros((codebook.n_features, self.n_columns), dtype=dtype)
+        self.scale = np.ones(codebook.n_clusters)
+        unit = 2.0**-24
+        entry_error = 1.001 * 2.0**-11 if self.halves else 0.0
+        relative = entry_error + (rows.lengths + 24) * unit
+        self.reaches = (rows.norms * relative).astype(np.float32) * np.float32(1 + 2.0**-20)
+        self._fill(codebook, np.arange(codebook.n_clusters))
+        self._describe(codebook)
+
+    def _rescale(self, codebook: Any, clusters: NDArray[np.integer]) -> None:
+        # No entry exceeds the norm, so scaling the norm to 2^14..2^15 excludes overflow, and
+        # entries too small for a half are too small to matter.
+        norms = np.sqrt(codebook.squared_norms[clusters]) * codebook.denominators[clusters]
+        exponent = np.frexp(np.maximum(norms, 1e-300))[1]
+        self.scale[clusters] = np.ldexp(1.0, np.clip(15 - exponent, -1000, 1000))
+
+    def _fill(self, codebook: Any, clusters: NDArray[np.integer]) -> None:
+        from polymeans.kernels import sparse
+
+        if len(clusters) == 0:
+            return
+        self._rescale(codebook, clusters)
+        threads = self.rows.threads
+        threads.map(
+            lambda r: sparse.fill_columns(codebook.array, self.scale, clusters, *r, self.table),
+            threads.ranges(codebook.n_features, smallest=256),
+        )
+
+    def _describe(self, codebook: Any) -> None:
+        pad = self.n_columns - self.n_clusters
+        norms = np.sqrt(codebook.squared_norms)
+        half = codebook.book.half_norms
+        # Entries below a half's smallest step are off by at most half a step each.
+        step = 2.0**-25 / (self.scale * codebook.denominators) * np.sqrt(codebook.n_features)
+        spread = norms + step * 2.0**11 if self.halves else norms
+        self.slope = _pad(1.0 / (self.scale * codebook.denominators), pad, 0.0)
+        self.half_norms = _pad(half, pad, np.inf)
+        self.spread = _pad(spread * (1 + 2.0**-20), pad, 0.0)
+        self.floor = _pad(2.0**-21 * half + 1e-37, pad, 0.0)
+
+    def follow(self, codebook: Any, change: Change) -> None:
+        """Bring the changed columns up to date."""
+        from polymeans.kernels import sparse
+
+        norms = np.sqrt(codebook.squared_norms) * codebook.denominators * self.scale
+        misfit = (norms > 2.0**15.5) | (norms < 2.0**8)
+        touched = 2 * int(self.rows.lengths[change.moved].sum())
+        if touched * _SCATTER > len(change.shifted) * codebook.n_features:
+            self._fill(codebook, change.clusters)
+        else:
+            shifted = change.shifted[~misfit[change.shifted]]
+            self._fill(
+                codebook, np.concatenate([change.resummed, change.shifted[misfit[change.shifted]]])
+            )
+            threads = self.rows.threads
+            threads.map(
+                lambda share: sparse.touch_columns(
+                    self.rows.arrays,
+                    codebook.array,
+                    self.scale,
+                    shifted[slice(*share)],
+                    change.starts,
+                    change.events,
+                    change.moved,
+                    self.table,
+                ),
+                threads.shares(np.diff(change.starts)[shifted]),
+            )
+        self._describe(codebook)
+
+    def columns(self, clusters: NDArray[np.integer]) -> tuple[NDArray[Any], ...]:
+        """Table, slope, half norms, spread and floor of some clusters, side by side."""
+        from polymeans.kernels import sparse
+
+        n_columns = _padded(len(clusters))
+        pad = n_columns - len(clusters)
+        compact = np.empty((len(self.table), n_columns), dtype=self.table.dtype)
+        compact[:, len(clusters) :] = 0
+        threads = self.rows.threads
+        threads.map(
+            lambda r: sparse.gather_columns(self.table, clusters, *r, compact),
+            threads.ranges(len(self.table), smallest=256),
+        )
+        return (
+            compact,
+            _pad(self.slope[clusters], pad, 0.0),
+            _pad(self.half_norms[clusters], pad, np.inf),
+            _pad(self.spread[clusters], pad, 0.0),
+            _pad(self.floor[clusters], pad, 0.0),
+        )
+
+
+class SparseLloyd:
+    """Looks at every centroid for every row.
+
+    Parameters
+    ----------
+    rows : SparseRows
+    n_clusters : int
+    """
+
+    def __init__(self, rows: Any, n_clusters: int) -> None:
+        self.rows = rows
+        self.n_clusters = n_clusters
+        self.table: CentroidTable | None = None
+        self.own_ceiling = np.empty(rows.n_samples, dtype=np.float32)
+        self.others_floor = np.empty(rows.n_samples, dtype=np.float32)
+
+    def assign(
+        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
+        """Write every row's label."""
+        if self.table is None:
+            self.table = CentroidTable(self.rows, codebook)
+        self.assign_full(codebook, labels, np.empty(0, dtype=np.int64))
+
+    def assign_full(
+        self, codebook: Any, labels: NDArray[np.int32], chosen: NDArray[np.int64]
+    ) -> None:
+        """Labels of the chosen rows (none: of all) from all centroids."""
+        from polymeans.kernels import sparse
+
+        table = self.table
+        n = len(chosen) or self.rows.n_samples
+        columns = np.arange(table.n_columns, dtype=np.int32)
+        book = codebook.book
+        threads = self.rows.threads
+        threads.map(
+            lambda r: sparse.assign_full(
+                self.rows.arrays,
+                self.rows.values32,
+                table.reaches,
+                book,
+                table.table,
+                table.slope,
+                table.half_norms,
+                table.spread,
+                table.floor,
+                columns,
+                chosen,
+                *r,
+                labels,
+                self.own_ceiling,
+                self.others_floor,
+                np.empty(table.n_columns, dtype=np.float32),
+            ),
+            threads.ranges(n, smallest=64),
+        )
+
+    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+        """Bring the table up to date."""
+        self.table.follow(codebook, change)
+
+    def forget(self, moved_rows: NDArray[np.integer]) -> None:
+        """Some labels were changed from outside; nothing to forget here."""
+
+
+class SparseLazy(SparseLloyd):
+    """Looks only at centroids that moved.
+
+    Bounds from distances say nothing about text, where all distances are alike. But late in a
+    fit most centroids have not moved at all, and their scores are what they were: a row needs the
+    moved ones, its own, and a floor under the rest. Rows whose floor no longer holds look at
+    everything. Memory: 8 bytes for each row.
+
+    Parameters
+    ----------
+    rows : SparseRows
+    n_clusters : int
+    """
+
+    def __init__(self, rows: Any, n_clusters: int) -> None:
+        super().__init__(rows, n_clusters)
+        self._moved: NDArray[np.int64] | None = None
+
+    def assign(
+        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
+        """Write every row's label."""
+        from polymeans.kernels import sparse
+
+        if self._moved is None or len(self._moved) > _MOSTLY * self.n_clusters:
+            super().assign(codebook, previous, labels)
+            return
+        table = self.table
+        clusters = self._moved.astype(np.int32)
+        compact, slope, half_norms, spread, floor = table.columns(clusters)
+        columns = np.concatenate([clusters, np.full(len(slope) - len(clusters), -1, np.int32)])
+        column_of = np.full(self.n_clusters, -1, dtype=np.int32)
+        column_of[clusters] = np.arange(len(clusters))
+        undecided = np.empty(self.rows.n_samples, dtype=bool)
+        book = codebook.book
+        self.rows.each(
+            lambda lo, hi: sparse.assign_moved(
+                self.rows.arrays,
+                self.rows.values32,
+                table.reaches,
+                book,
+                compact,
+                slope,
+                half_norms,
+                spread,
+                floor,
+                columns,
+                column_of,
+                table.spread,
+                table.floor,
+                lo,
+                hi,
+                previous,
+                labels,
+                self.own_ceiling,
+                self.others_floor,
+                undecided,
+                np.empty(len(slope), dtype=np.float32),
+            )
+        )
+        chosen = np.flatnonzero(undecided)
+        if len(chosen):
+            self.assign_full(codebook, labels, chosen)
+
+    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+        """Bring the table up to date and note which centroids moved."""
+        super().follow(codebook, change, drift)
+        self._moved = change.clusters
+
+    def forget(self, moved_rows: NDArray[np.integer]) -> None:
+        """Floors of rows whose label was changed from outside say nothing any more."""
+        self.others_floor[moved_rows] = -np.inf
+
+
+def _padded(n: int) -> int:
+    return -(-n // 16) * 16
+
+
+def _pad(values: NDArray[Any], pad: int, fill: float) -> NDArray[np.float32]:
+    return np.concatenate([values, np.full(pad, fill)]).astype(np.float32)

@@ -1,0 +1,115 @@
+"""How many threads, and how work is spread over them without changing a bit of the result.
+
+Kernels release the GIL, so plain Python threads are enough: no OpenMP, no numba threading layer,
+nothing that hangs after a fork or fights with another library's pool. The pool lives for one
+call.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import joblib
+
+#: Rows a task takes when partial results are added up: independent of the number of threads, so
+#: that the order of additions is too.
+REDUCTION_ROWS = 4096
+
+
+def effective_n_threads(n_threads: int | None = None) -> int:
+    """Number of threads a call would use now.
+
+    Parameters
+    ----------
+    n_threads : int or None, default=None
+        None: all cores this process may use (``OMP_NUM_THREADS`` is honoured), but one inside a
+        joblib worker unless joblib granted it more. Negative: counted back from the number of
+        cores, -1 being all of them, as for joblib's ``n_jobs``.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Examples
+    --------
+    >>> from polymeans.engine.threads import effective_n_threads
+    >>> effective_n_threads(3)
+    3
+    """
+    if n_threads is not None:
+        if n_threads < 0:
+            return max(1, joblib.cpu_count() + 1 + n_threads)
+        return n_threads
+    available = joblib.cpu_count()
+    granted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if granted.isdigit() and int(granted) > 0:
+        available = min(available, int(granted))
+    backend, _ = joblib.parallel.get_active_backend()
+    nested = getattr(backend, "nesting_level", 0) or 0
+    if nested and not _is_process_worker():
+        return 1
+    return available
+
+
+def _is_process_worker() -> bool:
+    """Whether this is a worker process, to which joblib grants threads by OMP_NUM_THREADS."""
+    import multiprocessing
+
+    return multiprocessing.parent_process() is not None or "LOKY_WORKER" in os.environ
+
+
+class Threads:
+    """A pool for the length of a ``with`` block.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        See :func:`effective_n_threads`.
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = effective_n_threads(n_threads)
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> "Threads":
+        if self.n_threads > 1:
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="polymeans")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._pool is not None:
+            # An interrupt must not wait for work nobody wants any more.
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def map(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
+        """Results of ``function`` for all tasks, in the order of the tasks."""
+        tasks = list(tasks)
+        if self._pool is None or len(tasks) < 2:
+            return [function(task) for task in tasks]
+        return list(self._pool.map(function, tasks))
+
+    def ranges(self, n: int, smallest: int = 1) -> list[tuple[int, int]]:
+        """Split ``range(n)`` for work whose result does not depend on the split."""
+        pieces = 1 if self.n_threads == 1 else min(4 * self.n_threads, max(1, n // smallest))
+        edges = [n * piece // pieces for piece in range(pieces + 1)]
+        return [(lo, hi) for lo, hi in zip(edges, edges[1:]) if hi > lo]
+
+    def shares(self, costs: Any) -> list[tuple[int, int]]:
+        """Split ``range(len(costs))`` into runs of similar total cost."""
+        import numpy as np
+
+        if self.n_threads == 1 or len(costs) < 2:
+            return [(0, len(costs))] if len(costs) else []
+        total = np.cumsum(costs, dtype=np.float64)
+        pieces = 4 * self.n_threads
+        edges = np.searchsorted(total, total[-1] * np.arange(1, pieces) / pieces, side="left") + 1
+        edges = np.unique(np.r_[0, np.minimum(edges, len(costs)), len(costs)]).tolist()
+        return list(zip(edges, edges[1:]))
+
+
+def reduction_blocks(n: int) -> list[tuple[int, int]]:
+    """Blocks of rows whose partial results are added in this order, for any thread count."""
+    return [(lo, min(lo + REDUCTION_ROWS, n)) for lo in range(0, n, REDUCTION_ROWS)]

@@ -1,0 +1,393 @@
+"""Nearest centroids of dense rows, four rows and one panel of centroids at a time.
+
+Scores are halved squared distances without the row's own part: ``|c|²/2 - x·c``, so the smallest
+score is the nearest centroid. They are computed in the rows' precision; ``reach`` bounds their
+rounding error, and rows whose two best scores are closer than that are decided by
+``exact_score``. Panels hold ``-(c - shift)``: subtracting the data's mean when it is large keeps
+float32 scores meaningful.
+"""
+
+import numpy as np
+from numba import njit
+
+from polymeans.kernels.rows import exact_score
+from polymeans.kernels.vector import PANEL_BYTES, tile_scores
+
+# Bounds are float32 whatever the rows are: rounded outwards by a few units in the last place.
+UP = np.float32(1 + 2.0**-21)
+DOWN = np.float32(1 - 2.0**-21)
+
+# Scores may be infinite (padding lanes), never NaN.
+_FAST = {"nnan", "nsz"}
+
+
+@njit(nogil=True, cache=True)
+def load_block(values, shift, shifted, lo, hi, block):
+    """Rows lo:hi less the shift; the rows themselves where nothing is to be subtracted."""
+    if not shifted:
+        return values[lo:hi]
+    for i in range(lo, hi):
+        for t in range(shift.shape[0]):
+            block[i - lo, t] = values[i, t] - shift[t]
+    return block[: hi - lo]
+
+
+@njit(nogil=True, cache=True)
+def pack_panels(
+    centers,  # IN  (k, d)
+    shift,  # IN  (d,)
+    lane_cluster,  # IN  (n_panels, width) cluster of each lane, -1: padding
+    panels,  # OUT (n_panels, d, width)
+    starts,  # OUT (n_panels, width)
+    norms,  # OUT (k,) norms of the shifted centroids
+):
+    d = centers.shape[1]
+    for p in range(lane_cluster.shape[0]):
+        for lane in range(lane_cluster.shape[1]):
+            j = lane_cluster[p, lane]
+            if j < 0:
+                starts[p, lane] = np.inf
+                for t in range(d):
+                    panels[p, t, lane] = 0.0
+                continue
+            square = 0.0
+            for t in range(d):
+                c = np.float64(centers[j, t]) - np.float64(shift[t])
+                panels[p, t, lane] = -c
+                square += c * c
+            starts[p, lane] = 0.5 * square
+            norms[j] = np.sqrt(square)
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def lanes_min(tile, r):
+    smallest = tile[r, 0]
+    for lane in range(1, PANEL_BYTES // tile.itemsize):
+        smallest = min(smallest, tile[r, lane])
+    return smallest
+
+
+@njit(nogil=True, cache=True)
+def settle(
+    rows,  # IN  row container
+    i,  # IN  row
+    block,  # IN  shifted rows
+    b,  # IN  position of row i in the block
+    panels,
+    starts,
+    lane_cluster,
+    first,  # IN  panels first:last are searched
+    last,
+    limit,  # IN  lanes scoring above this are certainly not nearest
+    book,
+    best,  # IN  exact score to beat, and whose it is
+    label,
+    tile,  # BUFFER (4, width)
+):
+    """Nearest by exact score among the lanes that could be; the lowest index wins ties."""
+    for p in range(first, last):
+        tile_scores(block, b, b, b, b, panels[p], starts[p], tile)
+        for lane in range(tile.shape[1]):
+            j = lane_cluster[p, lane]
+            if j >= 0 and tile[0, lane] <= limit:
+                score = exact_score(rows, i, book, j)
+                if score < best or (score == best and j < label):
+                    best = score
+                    label = j
+    return best, label
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def assign_all(
+    rows,  # IN  row container
+    shift,  # IN  (d,)
+    shifted,  # IN  whether shift is not zero
+    norms,  # IN  (n,) norms of the shifted rows
+    error,  # IN  (3,) score error is at most error[0] * norm + error[1] + error[2] * norm^2
+    book,  # IN  centroids
+    panels,
+    starts,
+    lane_cluster,
+    lo,
+    hi,
+    labels,  # OUT (n,)
+    block,  # BUFFER (block_rows, d)
+    best,  # BUFFER (block_rows,)
+    second,  # BUFFER (block_rows,)
+    lane_of,  # BUFFER (block_rows,) int32
+    tile,  # BUFFER (4, width)
+):
+    """Label of every row, all centroids looked at. Returns how many rows needed exact scores."""
+    width = PANEL_BYTES // tile.itemsize
+    n_settled = 0
+    for b0 in range(lo, hi, block.shape[0]):
+        b1 = min(b0 + block.shape[0], hi)
+        m = b1 - b0
+        x = load_block(rows.values, shift, shifted, b0, b1, block)
+        for b in range(m):
+            best[b] = np.inf
+            second[b] = np.inf
+        for p in range(panels.shape[0]):
+            for b in range(0, m, 4):
+                tile_scores(
+                    x,
+                    b,
+                    min(b + 1, m - 1),
+                    min(b + 2, m - 1),
+                    min(b + 3, m - 1),
+                    panels[p],
+                    starts[p],
+                    tile,
+                )
+                for r in range(min(4, m - b)):
+                    q = b + r
+                    # Almost no panel improves on the two best, so one vector minimum decides.
+                    if lanes_min(tile, r) < second[q]:
+                        for lane in range(width):
+                            s = tile[r, lane]
+                            if s < best[q]:
+                                second[q] = best[q]
+                                best[q] = s
+                                lane_of[q] = p * width + lane
+                            elif s < second[q]:
+                                second[q] = s
+        for b in range(m):
+            i = b0 + b
+            reach = error[0] * norms[i] + error[1] + error[2] * norms[i] * norms[i]
+            if second[b] - best[b] > 2 * reach:
+                labels[i] = lane_cluster[lane_of[b] // width, lane_of[b] % width]
+            else:
+                n_settled += 1
+                _, labels[i] = settle(
+                    rows,
+                    i,
+                    x,
+                    b,
+                    panels,
+                    starts,
+                    lane_cluster,
+                    0,
+                    panels.shape[0],
+                    best[b] + 2 * reach,
+                    book,
+                    np.inf,
+                    -1,
+                    tile,
+                )
+    return n_settled
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def assign_lazy(
+    rows,  # IN  row container
+    shift,  # IN  (d,)
+    shifted,  # IN  whether shift is not zero
+    norms,  # IN  (n,) norms of the shifted rows
+    error,  # IN  (3,) score error is at most error[0] * norm + error[1] + error[2] * norm^2
+    book,  # IN  centroids
+    panels,
+    starts,
+    lane_cluster,
+    cluster_lane,  # IN  (k,) position of each centroid among the lanes
+    panels_per_group,  # IN
+    drift,  # IN  (k,) how far each centroid moved since the last call, rounded up
+    travelled,  # IN  (n_groups,) total of the largest drift in each group, rounded up
+    lo,
+    hi,
+    previous,  # IN  (n,) labels of the last call, -1: none
+    labels,  # OUT (n,)
+    upper,  # INOUT (n,) bound on the distance to the own centroid
+    lower,  # INOUT (n, n_groups) bound on the distance to a group's other centroids + travelled
+    block,  # BUFFER (block_rows, d)
+    queue,  # BUFFER (n_groups, block_rows) int32
+    queued,  # BUFFER (n_groups,) int32
+    first,  # BUFFER (block_rows, n_groups) best score of a group
+    runner_up,  # BUFFER (block_rows, n_groups)
+    lane_of,  # BUFFER (block_rows, n_groups) int32
+    own,  # BUFFER (block_rows,) float64, -1: row already decided
+    tile,  # BUFFER (4, width)
+):
+    """Label of every row, looking only at groups of centroids its bounds cannot rule out.
+
+    Returns the number of row-group pairs that were looked at.
+    """
+    width = PANEL_BYTES // tile.itemsize
+    n_groups = lower.shape[1]
+    n_panels = panels.shape[0]
+    examined = 0
+    for b0 in range(lo, hi, block.shape[0]):
+        b1 = min(b0 + block.shape[0], hi)
+        m = b1 - b0
+
+        # 1. Which groups could hold something nearer than the own centroid?
+        queued[:] = 0
+        pending = 0
+        for b in range(m):
+            i = b0 + b
+            a = previous[i]
+            own[b] = -1.0
+            bound = np.float32(np.inf)
+            if a >= 0:
+                bound = (upper[i] + drift[a]) * UP
+                nearest_other = np.float32(np.inf)
+                for g in range(n_groups):
+                    nearest_other = min(nearest_other, lower[i, g] - travelled[g])
+                if bound < nearest_other:
+                    labels[i] = a
+                    upper[i] = bound
+                    continue
+                own[b] = exact_score(rows, i, book, a)
+                bound = np.float32(np.sqrt(own[b])) * UP
+                upper[i] = bound
+                if bound < nearest_other:
+                    labels[i] = a
+                    own[b] = -1.0
+                    continue
+            else:
+                own[b] = np.inf
+            pending += 1
+            for g in range(n_groups):
+                first[b, g] = np.inf
+                runner_up[b, g] = np.inf
+                if not bound < lower[i, g] - travelled[g]:
+                    queue[g, queued[g]] = b
+                    queued[g] += 1
+                    lane_of[b, g] = 0
+                else:
+                    lane_of[b, g] = -1
+        if pending == 0:
+            continue
+
+        # 2. Scores, group by group, so that a panel serves many rows while it is in cache.
+        x = load_block(rows.values, shift, shifted, b0, b1, block)
+        for g in range(n_groups):
+            count = queued[g]
+            if count == 0:
+                continue
+            examined += count
+            waiting = queue[g]
+            for p in range(g * panels_per_group, min((g + 1) * panels_per_group, n_panels)):
+                for q in range(0, count, 4):
+                    last = count - 1
+                    tile_scores(
+                        x,
+                        waiting[q],
+                        waiting[min(q + 1, last)],
+                        waiting[min(q + 2, last)],
+                        waiting[min(q + 3, last)],
+                        panels[p],
+                        starts[p],
+                        tile,
+                    )
+                    for r in range(min(4, count - q)):
+                        b = waiting[q + r]
+                        a = previous[b0 + b]
+                        if a >= 0 and cluster_lane[a] // width == p:
+                            tile[r, cluster_lane[a] % width] = np.inf
+                        if lanes_min(tile, r) < runner_up[b, g]:
+                            for lane in range(width):
+                                s = tile[r, lane]
+                                if s < first[b, g]:
+                                    runner_up[b, g] = first[b, g]
+                                    first[b, g] = s
+                                    lane_of[b, g] = p * width + lane
+                                elif s < runner_up[b, g]:
+                                    runner_up[b, g] = s
+
+        # 3. Decide, and renew the bounds of the groups that were looked at.
+        for b in range(m):
+            if own[b] < 0.0:
+                continue
+            i = b0 + b
+            a = previous[i]
+            square = np.float64(norms[i]) * norms[i]
+            reach = error[0] * norms[i] + error[1] + error[2] * square
+            best = np.inf
+            second = np.inf
+            lane = 0
+            for g in range(n_groups):
+                if lane_of[b, g] >= 0:
+                    s = np.float64(first[b, g])
+                    if s < best:
+                        second = min(best, np.float64(runner_up[b, g]))
+                        best = s
+                        lane = lane_of[b, g]
+                    elif s < second:
+                        second = s
+            candidate = square + 2 * best
+            if candidate - 2 * reach > own[b]:
+                label = a
+            elif candidate + 2 * reach < own[b] and second - best > 2 * reach:
+                label = lane_cluster[lane // width, lane % width]
+                upper[i] = np.float32(np.sqrt(max(0.0, candidate + 2 * reach))) * UP
+            else:
+                label = a
+                exact = own[b]
+                limit = min(best, 0.5 * (own[b] - square) + reach) + 2 * reach
+                for g in range(n_groups):
+                    if lane_of[b, g] >= 0 and first[b, g] <= limit:
+                        exact, label = settle(
+                            rows,
+                            i,
+                            x,
+                            b,
+                            panels,
+                            starts,
+                            lane_cluster,
+                            g * panels_per_group,
+                            min((g + 1) * panels_per_group, n_panels),
+                            limit,
+                            book,
+                            exact,
+                            label,
+                            tile,
+                        )
+                upper[i] = np.float32(np.sqrt(exact)) * UP
+            labels[i] = label
+            for g in range(n_groups):
+                if lane_of[b, g] >= 0:
+                    s = np.float64(first[b, g])
+                    if cluster_lane[label] == lane_of[b, g]:
+                        s = np.float64(runner_up[b, g])
+                    distance = np.float32(np.sqrt(max(0.0, square + 2 * (s - reach))))
+                    lower[i, g] = (distance + travelled[g]) * DOWN
+            if a >= 0 and label != a:
+                g = cluster_lane[a] // width // panels_per_group
+                distance = np.float32(np.sqrt(own[b])) * DOWN
+                lower[i, g] = min(lower[i, g], (distance + travelled[g]) * DOWN)
+    return examined
+
+
+@njit(nogil=True, cache=True)
+def column_sums(values, weights, lo, hi, total):
+    """``total += Σ w x`` over rows lo:hi."""
+    for i in range(lo, hi):
+        w = weights[i]
+        for t in range(values.shape[1]):
+            total[t] += w * values[i, t]
+
+
+@njit(nogil=True, cache=True)
+def column_squares(values, weights, center, lo, hi, total):
+    """``total += Σ w (x - center)²`` over rows lo:hi."""
+    for i in range(lo, hi):
+        w = weights[i]
+        for t in range(values.shape[1]):
+            delta = np.float64(values[i, t]) - center[t]
+            total[t] += w * (delta * delta)
+
+
+@njit(nogil=True, cache=True)
+def shifted_norms(values, shift, lo, hi, out):
+    for i in range(lo, hi):
+        s0 = s1 = 0.0
+        d = values.shape[1]
+        for t in range(0, d - 1, 2):
+            d0 = np.float64(values[i, t]) - np.float64(shift[t])
+            d1 = np.float64(values[i, t + 1]) - np.float64(shift[t + 1])
+            s0 += d0 * d0
+            s1 += d1 * d1
+        if d % 2:
+            d0 = np.float64(values[i, d - 1]) - np.float64(shift[d - 1])
+            s0 += d0 * d0
+        out[i] = np.sqrt(s0 + s1)

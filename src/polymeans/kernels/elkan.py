@@ -1,0 +1,76 @@
+"""Elkan's bounds: one lower bound for every row and centroid.
+
+The loop runs over centroids on the outside and a block of rows inside, as the SparseKmeans
+supplement rearranges it: the rows that fail both tests of a centroid meet it together, while it
+is in cache. The distance to the own centroid is exact in every iteration, so the upper bound is
+always tight.
+"""
+
+import numpy as np
+from numba import njit
+
+from polymeans.kernels.rows import exact_score, row_length, squared_distance
+
+_UP = np.float32(1 + 2.0**-21)
+_DOWN = np.float32(1 - 2.0**-21)
+
+
+@njit(nogil=True, cache=True)
+def assign_elkan(
+    rows,  # IN  row container
+    book,  # IN  centroids
+    norms,  # IN  (n,) row norms
+    longest,  # IN  largest centroid norm
+    half_gaps,  # IN  (k, k) half the distance between centroids, rounded down
+    drift,  # IN  (k,) how far each centroid moved since the last call, rounded up
+    block_rows,  # IN
+    lo,
+    hi,
+    previous,  # IN  (n,) labels of the last call, -1: none
+    labels,  # OUT (n,)
+    lower,  # INOUT (n, k) bounds on distances
+    own_score,  # BUFFER (block_rows,) float64
+    bound,  # BUFFER (block_rows,) float32
+):
+    """Label of every row. Returns the number of scores that were computed."""
+    k = lower.shape[1]
+    examined = 0
+    for b0 in range(lo, hi, block_rows):
+        b1 = min(b0 + block_rows, hi)
+        for i in range(b0, b1):
+            for j in range(k):
+                lower[i, j] = max(np.float32(0.0), (lower[i, j] - drift[j]) * _DOWN)
+            label = max(previous[i], 0)
+            labels[i] = label
+            score, nearer, farther = _measure(rows, i, book, label, norms[i], longest)
+            own_score[i - b0] = score
+            bound[i - b0] = farther
+            lower[i, label] = nearer
+        examined += b1 - b0
+        for j in range(k):
+            gaps = half_gaps[j]
+            for i in range(b0, b1):
+                a = labels[i]
+                u = bound[i - b0]
+                # Strictly nearer to its own centroid: a tie must still be settled by index.
+                if a == j or u < lower[i, j] or u < gaps[a]:
+                    continue
+                score, nearer, farther = _measure(rows, i, book, j, norms[i], longest)
+                examined += 1
+                lower[i, j] = nearer
+                if score < own_score[i - b0] or (score == own_score[i - b0] and j < a):
+                    labels[i] = j
+                    own_score[i - b0] = score
+                    bound[i - b0] = farther
+    return examined
+
+
+@njit(nogil=True, cache=True)
+def _measure(rows, i, book, j, norm, longest):
+    """Exact score, and the distance it stands for rounded down and up."""
+    score = exact_score(rows, i, book, j)
+    square = squared_distance(rows, norm, score)
+    slack = 2.0**-50 * (row_length(rows, i) + 8) * (norm + longest) ** 2
+    nearer = np.float32(np.sqrt(max(0.0, square - slack))) * _DOWN
+    farther = np.float32(np.sqrt(square + slack)) * _UP
+    return score, nearer, farther

@@ -1,0 +1,175 @@
+"""What a kernel may ask of one row, whether the rows are dense or CSR.
+
+``add_row``, ``exact_score`` and ``score_error`` are written once for each container here, so that
+sums, Elkan's bounds and tie-breaking are written once for both.
+
+``exact_score`` is the arbiter of the whole library: *Lloyd's label of a row is the centroid with
+the smallest exact score, the lowest index among equals*. Fast paths may only skip a centroid
+whose exact score is certainly larger. It is float64, in a fixed order of operations without
+contraction or reassociation, so every algorithm and every thread gets the same bits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+
+class DenseArrays(NamedTuple):
+    """Rows of a C-ordered array."""
+
+    values: np.ndarray
+
+
+class SparseArrays(NamedTuple):
+    """Rows of a CSR matrix."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+class Book(NamedTuple):
+    """Centroid ``j`` is ``numerators[j] / denominators[j]``.
+
+    Dense rows keep plain centroids (denominators 1). Sparse rows keep cluster sums over masses: a
+    row that moves then touches only its own features, not a whole centroid.
+    """
+
+    numerators: np.ndarray
+    denominators: np.ndarray
+    half_norms: np.ndarray  # half the squared norm of each centroid (sparse rows)
+
+
+def _is(argument, kind) -> bool:
+    return isinstance(argument, types.NamedTuple) and argument.instance_class is kind
+
+
+def add_row(rows, i, weight, total):
+    """``total += weight * row i``."""
+    raise RuntimeError("add_row is compiled")  # pragma: no cover
+
+
+@overload(add_row)
+def _add_row(rows, i, weight, total):
+    if _is(rows, DenseArrays):
+
+        def add_dense(rows, i, weight, total):
+            x = rows.values[i]
+            for t in range(x.shape[0]):
+                total[t] += weight * x[t]
+
+        return add_dense
+    if _is(rows, SparseArrays):
+
+        def add_sparse(rows, i, weight, total):
+            for p in range(rows.indptr[i], rows.indptr[i + 1]):
+                total[rows.indices[p]] += weight * rows.values[p]
+
+        return add_sparse
+
+
+def row_dot(rows, i, vector):
+    """Inner product of row ``i`` with a dense vector."""
+    raise RuntimeError("row_dot is compiled")  # pragma: no cover
+
+
+@overload(row_dot)
+def _row_dot(rows, i, vector):
+    if _is(rows, DenseArrays):
+
+        def dot_dense(rows, i, vector):
+            x = rows.values[i]
+            total = 0.0
+            for t in range(x.shape[0]):
+                total += np.float64(x[t]) * vector[t]
+            return total
+
+        return dot_dense
+    if _is(rows, SparseArrays):
+
+        def dot_sparse(rows, i, vector):
+            total = 0.0
+            for p in range(rows.indptr[i], rows.indptr[i + 1]):
+                total += np.float64(rows.values[p]) * vector[rows.indices[p]]
+            return total
+
+        return dot_sparse
+
+
+def exact_score(rows, i, book, j):
+    """Score that decides labels: squared distance (dense), or it less ``|x|²`` and halved (CSR)."""
+    raise RuntimeError("exact_score is compiled")  # pragma: no cover
+
+
+@overload(exact_score)
+def _exact_score(rows, i, book, j):
+    if _is(rows, DenseArrays):
+
+        def score_dense(rows, i, book, j):
+            # Four chains hide the latency of the additions; their order is fixed.
+            x = rows.values[i]
+            c = book.numerators[j]
+            n = x.shape[0]
+            s0 = s1 = s2 = s3 = 0.0
+            t = 0
+            while t + 4 <= n:
+                d0 = np.float64(x[t]) - np.float64(c[t])
+                d1 = np.float64(x[t + 1]) - np.float64(c[t + 1])
+                d2 = np.float64(x[t + 2]) - np.float64(c[t + 2])
+                d3 = np.float64(x[t + 3]) - np.float64(c[t + 3])
+                s0 += d0 * d0
+                s1 += d1 * d1
+                s2 += d2 * d2
+                s3 += d3 * d3
+                t += 4
+            while t < n:
+                d0 = np.float64(x[t]) - np.float64(c[t])
+                s0 += d0 * d0
+                t += 1
+            return (s0 + s1) + (s2 + s3)
+
+        return score_dense
+    if _is(rows, SparseArrays):
+
+        def score_sparse(rows, i, book, j):
+            c = book.numerators[j]
+            end = rows.indptr[i + 1]
+            p = rows.indptr[i]
+            s0 = s1 = 0.0
+            while p + 2 <= end:
+                s0 += np.float64(rows.values[p]) * np.float64(c[rows.indices[p]])
+                s1 += np.float64(rows.values[p + 1]) * np.float64(c[rows.indices[p + 1]])
+                p += 2
+            if p < end:
+                s0 += np.float64(rows.values[p]) * np.float64(c[rows.indices[p]])
+            return book.half_norms[j] - (s0 + s1) / book.denominators[j]
+
+        return score_sparse
+
+
+def squared_distance(rows, norm, score):
+    """The squared distance an exact score stands for; ``norm`` is the row's norm."""
+    raise RuntimeError("squared_distance is compiled")  # pragma: no cover
+
+
+@overload(squared_distance)
+def _squared_distance(rows, norm, score):
+    if _is(rows, DenseArrays):
+        return lambda rows, norm, score: score
+    if _is(rows, SparseArrays):
+        return lambda rows, norm, score: max(0.0, norm * norm + 2.0 * score)
+
+
+def row_length(rows, i):
+    """Number of stored entries of row ``i``."""
+    raise RuntimeError("row_length is compiled")  # pragma: no cover
+
+
+@overload(row_length)
+def _row_length(rows, i):
+    if _is(rows, DenseArrays):
+        return lambda rows, i: rows.values.shape[1]
+    if _is(rows, SparseArrays):
+        return lambda rows, i: rows.indptr[i + 1] - rows.indptr[i]

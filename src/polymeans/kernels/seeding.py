@@ -1,0 +1,98 @@
+"""Distances from all rows to a few candidate rows, for k-means++ and its relatives."""
+
+import numpy as np
+from numba import njit
+
+from polymeans.kernels.dense import load_block
+from polymeans.kernels.rows import exact_score
+from polymeans.kernels.vector import as_float32, tile_scores
+
+
+@njit(nogil=True, cache=True)
+def candidate_distances_dense(
+    rows,  # IN  row container
+    shift,
+    shifted,
+    norms,  # IN  (n,) norms of the shifted rows
+    error,  # IN  (3,) see assign_lazy
+    book,  # IN  the candidates as centroids
+    panels,  # IN  the candidates as panels
+    starts,
+    lane_cluster,
+    lo,
+    hi,
+    distances,  # OUT (n_candidates, hi - lo) squared distances
+    block,  # BUFFER (block_rows, d)
+    tile,  # BUFFER (4, width)
+):
+    for b0 in range(lo, hi, block.shape[0]):
+        b1 = min(b0 + block.shape[0], hi)
+        m = b1 - b0
+        x = load_block(rows.values, shift, shifted, b0, b1, block)
+        for p in range(panels.shape[0]):
+            for b in range(0, m, 4):
+                tile_scores(
+                    x,
+                    b,
+                    min(b + 1, m - 1),
+                    min(b + 2, m - 1),
+                    min(b + 3, m - 1),
+                    panels[p],
+                    starts[p],
+                    tile,
+                )
+                for r in range(min(4, m - b)):
+                    i = b0 + b + r
+                    square = np.float64(norms[i]) * norms[i]
+                    reach = error[0] * norms[i] + error[1] + error[2] * square
+                    for lane in range(lane_cluster.shape[1]):
+                        j = lane_cluster[p, lane]
+                        if j >= 0:
+                            distance = square + 2 * np.float64(tile[r, lane])
+                            # A copy of a candidate must come out at zero, not at rounding noise.
+                            if distance <= 32 * reach:
+                                distance = exact_score(rows, i, book, j)
+                            distances[j, i - lo] = distance
+
+
+@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "contract", "reassoc"})
+def candidate_distances_sparse(
+    rows,  # IN  row container
+    norms,  # IN  (n,)
+    table,  # IN  (d, width) float32 candidates, feature-major
+    squares,  # IN  (n_candidates,) their squared norms
+    lo,
+    hi,
+    distances,  # OUT (n_candidates, hi - lo) squared distances
+    products,  # BUFFER (width,) float32
+):
+    for i in range(lo, hi):
+        products[:] = 0.0
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            value = np.float32(rows.values[p])
+            entries = table[rows.indices[p]]
+            for j in range(products.shape[0]):
+                products[j] += value * as_float32(entries[j])
+        square = norms[i] * norms[i]
+        for j in range(squares.shape[0]):
+            distance = square + squares[j] - 2.0 * products[j]
+            # float32 products: what is left of a copy of a candidate is rounding noise.
+            if distance <= 1e-5 * (square + squares[j]):
+                distance = 0.0
+            distances[j, i - lo] = distance
+
+
+@njit(nogil=True, cache=True)
+def potentials(distances, closest, weights, lo, hi, totals):
+    """``totals[j] = Σ w min(closest, distances[j])`` over rows lo:hi."""
+    for j in range(distances.shape[0]):
+        total = 0.0
+        for i in range(lo, hi):
+            total += weights[i] * min(closest[i], distances[j, i - lo])
+        totals[j] = total
+
+
+@njit(nogil=True, cache=True)
+def lower_closest(distances, lo, hi, closest):
+    for i in range(lo, hi):
+        closest[i] = min(closest[i], distances[0, i - lo])
