@@ -63,7 +63,7 @@ class DenseCodebook:
         return max(0.0, float(total))
 
     def explicit(self, rows: Any) -> "DenseCodebook":
-        """The codebook as a user will see it; dense centroids already are."""
+        """The codebook as a user will see it, which dense centroids already are."""
         return self
 
     def to_array(self, rows: Any) -> NDArray[Any]:

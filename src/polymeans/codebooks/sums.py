@@ -31,13 +31,13 @@ class SumCodebook:
     ) -> None:
         self.spherical = spherical
         self.n_clusters, self.n_features = numerators.shape
+        inside = np.einsum("ij,ij->i", numerators, numerators, dtype=np.float64, casting="unsafe")
         if squared_norms is None:
-            squared_norms = np.einsum(
-                "ij,ij->i", numerators, numerators, dtype=np.float64, casting="unsafe"
-            )
+            squared_norms = inside
         self.array = numerators
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = squared_norms.astype(np.float64)
+        self.outside = np.maximum(self.squared_norms - inside, 0.0)
 
     @property
     def n_parameters(self) -> int:
@@ -75,6 +75,7 @@ class SumCodebook:
         drift[changed] = np.sqrt(np.maximum(step, 0.0) + noise)
         self.denominators[changed] = denominators
         self.squared_norms[changed] = norms
+        self.outside[changed] = 0.0
         return drift
 
     def inertia(self, rows: Any, statistics: Any) -> float:
@@ -85,14 +86,22 @@ class SumCodebook:
         return max(0.0, float(statistics.total_square - 2 * product.sum() + squares.sum()))
 
     def explicit(self, rows: Any) -> "SumCodebook":
-        """The codebook as a user will see it: divided, and rounded to the rows' dtype."""
-        centers = self.array / self.denominators[:, None]
-        # A given centroid may have weight on features no row uses: those keep their share.
-        inside = np.einsum("ij,ij->i", centers, centers)
-        outside = np.maximum(self.squared_norms - inside, 0.0)
-        centers = centers.astype(rows.dtype)
-        inside = np.einsum("ij,ij->i", centers, centers, dtype=np.float64, casting="unsafe")
-        return SumCodebook(centers, inside + outside, self.spherical)
+        """The codebook as a user will see it: divided, and rounded to the rows' dtype.
+
+        Takes the sums' place to save memory: statistics and this codebook end here.
+        """
+        from polymeans.kernels import sums
+
+        if self.array.dtype == rows.dtype:
+            centers = self.array
+        else:
+            centers = np.empty(self.array.shape, dtype=rows.dtype)
+        inside = np.empty(self.n_clusters)
+        rows.threads.map(
+            lambda r: sums.divide_rows(self.array, self.denominators, *r, centers, inside),
+            rows.threads.ranges(self.n_clusters),
+        )
+        return SumCodebook(centers, inside + self.outside, self.spherical)
 
     def to_array(self, rows: Any) -> NDArray[Any]:
         """Centroids in the user's features."""

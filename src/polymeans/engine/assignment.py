@@ -36,6 +36,9 @@ class Assigner(Protocol):
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Take note that these rows' labels were changed."""
 
+    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
+        """Correct labels just assigned for the explicit form of the same codebook."""
+
 
 def make_rows(
     X: Any, weights: NDArray[np.float64], threads: Threads, spherical: bool

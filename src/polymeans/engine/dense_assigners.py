@@ -106,6 +106,9 @@ class DenseLloyd:
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Some labels were changed from outside; nothing to forget here."""
 
+    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
+        """Correct labels for the codebook's explicit form, which is the one they are for."""
+
 
 class DenseLazy(DenseLloyd):
     """Looks only at groups of centroids that could have come nearer than the own one.

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
+from polymeans.engine.sparse_assigners import SparseLloyd
 from polymeans.engine.statistics import Change
 
 
@@ -68,3 +69,8 @@ class Elkan:
 
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Bounds hold whatever the labels are."""
+
+    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
+        """Correct labels for the codebook's explicit form."""
+        if self.rows.is_sparse:
+            SparseLloyd(self.rows, explicit.n_clusters).assign(explicit, labels, labels)

@@ -145,13 +145,11 @@ def _finish(
     settled: bool,
 ) -> Run:
     """Make labels, centroids and inertia agree with what a user will hold in hand."""
-    explicit = codebook.explicit(rows)
-    if explicit is not codebook:
-        make_assigner(rows, explicit.n_clusters, "lloyd").assign(explicit, labels, previous)
-        labels = previous
-    elif not settled:
+    if not settled:
         assigner.assign(codebook, labels, previous)
         labels = previous
+    explicit = codebook.explicit(rows)
+    assigner.confirm(explicit, labels)
     run.codebook, run.labels = explicit, labels
     distances = own_distances(rows, explicit, labels)
     run.inertia = float(np.sum(distances * rows.weights)) * rows.unit**2

@@ -12,8 +12,13 @@ def own_distances(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> NDArra
 
     out = np.empty(rows.n_samples)
     book = codebook.book
+    starts = np.empty(codebook.n_clusters + 1, dtype=np.int64)
+    order = np.empty(rows.n_samples, dtype=np.int64)
+    sums.group_by_label(labels, starts, order)
     rows.each(
-        lambda lo, hi: sums.own_distances(rows.arrays, book, rows.norms, labels, lo, hi, out)
+        lambda lo, hi: sums.own_distances(
+            rows.arrays, book, rows.norms, labels, order, lo, hi, out
+        )
     )
     return out
 

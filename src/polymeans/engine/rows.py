@@ -96,6 +96,9 @@ class DenseRows:
                 total += partial
         return total
 
+    def release(self) -> None:
+        """Let go of what only seeding needs: nothing."""
+
     def internal(self, centers: NDArray[Any]) -> NDArray[Any]:
         """User's centroids in the coordinates the engine works in."""
         return np.ascontiguousarray(centers / self.unit, dtype=self.dtype)
@@ -134,6 +137,7 @@ class SparseRows:
     def __init__(
         self, X: Any, weights: NDArray[np.float64], threads: Threads, spherical: bool
     ) -> None:
+        from polymeans.kernels import prepare
         from polymeans.kernels.rows import SparseArrays
 
         if not X.has_canonical_format:
@@ -152,31 +156,51 @@ class SparseRows:
         frequency = np.bincount(X.indices, minlength=self.n_features)
         self.n_used = int(np.count_nonzero(frequency))
         self.order = np.argsort(-frequency, kind="stable")[: self.n_used]
-        self.rank = np.full(self.n_features, -1, dtype=np.int32)
-        self.rank[self.order] = np.arange(self.n_used, dtype=np.int32)
+        rank = np.full(self.n_features, -1, dtype=np.int32)
+        rank[self.order] = np.arange(self.n_used, dtype=np.int32)
         indptr = X.indptr.astype(np.int64)
-        indices = self.rank[X.indices]
-
-        lengths = np.diff(indptr)
-        row_of = np.repeat(np.arange(self.n_samples), lengths)
-        squares = np.bincount(
-            row_of, weights=np.square(values, dtype=np.float64), minlength=self.n_samples
+        indices = np.empty(len(X.indices), dtype=np.int32)
+        threads.map(
+            lambda r: prepare.renumber(X.indices, rank, *r, indices), threads.ranges(len(indices))
         )
-        self.norms = np.sqrt(squares)
+        self.lengths = np.diff(indptr)
+        self.norms = np.empty(self.n_samples)
+        self.each(lambda lo, hi: prepare.row_norms(indptr, values, lo, hi, self.norms))
         if spherical:
-            inverse = np.divide(1.0, self.norms, out=np.zeros_like(squares), where=squares > 0)
-            values = (values * np.repeat(inverse, lengths)).astype(values.dtype)
-            self.norms = (squares > 0).astype(np.float64)
+            present = self.norms > 0
+            inverse = np.divide(1.0, self.norms, out=np.zeros(self.n_samples), where=present)
+            scaled = np.empty_like(values)
+            self.each(lambda lo, hi: prepare.scale_rows(indptr, values, inverse, lo, hi, scaled))
+            values = scaled
+            self.norms = present.astype(np.float64)
         self.arrays = SparseArrays(indptr, indices, values)
         self.values32 = values.astype(np.float32, copy=False)
-        self.lengths = lengths
 
+        # Σ_f Var(x_f) = E|x|² - |E x|²
         total = float(weights.sum())
-        entry_weight = weights[row_of]
-        first = np.bincount(indices, weights=entry_weight * values, minlength=self.n_used)
-        second = np.bincount(indices, weights=entry_weight * values**2, minlength=self.n_used)
-        variances = np.maximum(second / total - (first / total) ** 2, 0.0)
-        self.mean_variance = float(variances.sum() / self.n_features)
+        mean = np.zeros(self.n_used)
+        prepare.feature_sums(indptr, indices, values, weights, mean)
+        mean /= total
+        spread = float(weights @ self.norms**2) / total - float(mean @ mean)
+        self.mean_variance = max(0.0, spread) / self.n_features
+        self._transposed: tuple[NDArray[Any], ...] | None = None
+
+    def transposed(self) -> tuple[NDArray[Any], ...]:
+        """Which rows have an entry of each feature (CSC), built when first asked for."""
+        if self._transposed is None:
+            from polymeans.kernels import prepare
+
+            starts = np.empty(self.n_used + 1, dtype=np.int64)
+            owners = np.empty(self.n_stored, dtype=np.int32)
+            entries = np.empty(self.n_stored, dtype=np.float32)
+            indptr, indices, _ = self.arrays
+            prepare.transpose(indptr, indices, self.values32, starts, owners, entries)
+            self._transposed = starts, owners, entries
+        return self._transposed
+
+    def release(self) -> None:
+        """Let go of what only seeding needs."""
+        self._transposed = None
 
     @property
     def n_stored(self) -> int:

@@ -52,14 +52,16 @@ def plus_plus(
     chosen = np.empty(n_clusters, dtype=np.int64)
     chosen[0] = rng.choice(rows.n_samples, p=weights / weights.sum())
     closest = np.full(rows.n_samples, np.inf)
-    potential = distances.accept(chosen[:1], closest)
+    potential = distances.potentials(chosen[:1], closest)[0]
+    distances.accept(0, closest)
     for c in range(1, n_clusters):
         draws = rng.uniform(size=n_trials) * potential
         candidates = np.searchsorted(np.cumsum(weights * closest), draws)
         candidates = np.minimum(candidates, rows.n_samples - 1)
         potentials = distances.potentials(candidates, closest)
-        chosen[c] = candidates[np.argmin(potentials)]
-        potential = distances.accept(chosen[c : c + 1], closest)
+        best = int(np.argmin(potentials))
+        chosen[c], potential = candidates[best], potentials[best]
+        distances.accept(best, closest)
     return chosen
 
 
@@ -100,7 +102,8 @@ def parallel(
         total = mass.sum()
         if total <= 0:
             break
-        drawn = np.flatnonzero(rng.uniform(size=rows.n_samples) * total < oversampling * n_clusters * mass)
+        chance = oversampling * n_clusters * mass / total
+        drawn = np.flatnonzero(rng.uniform(size=rows.n_samples) < chance)
         if len(drawn) == 0:
             continue
         chosen = np.union1d(chosen, drawn)
@@ -210,7 +213,9 @@ def _distances_among(
 
 
 class CandidateDistances:
-    """Squared distances of all rows to a few candidate rows, reduced on the fly.
+    """Squared distances of all rows to a few candidate rows, kept until one is accepted.
+
+    Memory: for each row, 4 bytes a candidate (8 for float64 rows).
 
     Parameters
     ----------
@@ -221,88 +226,79 @@ class CandidateDistances:
 
     def __init__(self, rows: Any, n_candidates: int) -> None:
         self.rows = rows
-        if rows.is_sparse:
-            width = 8 if n_candidates <= 8 else -(-n_candidates // 16) * 16
-            self._table = np.zeros((rows.n_used, width), dtype=np.float32)
+        dtype = np.float32 if rows.is_sparse else rows.dtype
+        self.distances = np.empty((n_candidates, rows.n_samples), dtype=dtype)
 
     def potentials(
         self, candidates: NDArray[np.integer], closest: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Total weighted squared distance if each candidate became a centroid."""
+        (self._measure_sparse if self.rows.is_sparse else self._measure_dense)(candidates)
+        return self._total(self.distances[: len(candidates)], closest)
+
+    def accept(self, position: int, closest: NDArray[np.float64]) -> None:
+        """Make the candidate measured at this position a centroid: lower ``closest``."""
         from polymeans.kernels import seeding
 
-        def reduce(lo: int, hi: int, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-            totals = np.empty(len(candidates))
-            seeding.potentials(distances, closest, self.rows.weights, lo, hi, totals)
-            return totals
+        chosen = self.distances[position]
+        self.rows.each(lambda lo, hi: seeding.lower_closest(chosen, lo, hi, closest))
 
-        return self._map(candidates, reduce)
-
-    def accept(self, candidate: NDArray[np.integer], closest: NDArray[np.float64]) -> float:
-        """Make one candidate a centroid: lower ``closest``, return the new potential."""
+    def _total(
+        self, distances: NDArray[Any], closest: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         from polymeans.kernels import seeding
 
-        def reduce(lo: int, hi: int, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-            seeding.lower_closest(distances, lo, hi, closest)
-            totals = np.empty(1)
-            seeding.potentials(distances, closest, self.rows.weights, lo, hi, totals)
+        def part(block: tuple[int, int]) -> NDArray[np.float64]:
+            totals = np.empty(len(distances))
+            seeding.potentials(distances, closest, self.rows.weights, *block, totals)
             return totals
 
-        return float(self._map(candidate, reduce)[0])
+        blocks = reduction_blocks(self.rows.n_samples)
+        return np.sum(self.rows.threads.map(part, blocks), axis=0)
 
-    def _map(self, candidates: NDArray[np.integer], reduce: Any) -> NDArray[np.float64]:
-        measure = self._measure_sparse if self.rows.is_sparse else self._measure_dense
-        with_buffers = measure(candidates)
-
-        def block(r: tuple[int, int]) -> NDArray[np.float64]:
-            distances = np.empty((len(candidates), r[1] - r[0]))
-            with_buffers(*r, distances)
-            return reduce(*r, distances)
-
-        partial = self.rows.threads.map(block, reduction_blocks(self.rows.n_samples))
-        return np.sum(partial, axis=0)
-
-    def _measure_dense(self, candidates: NDArray[np.integer]) -> Any:
+    def _measure_dense(self, candidates: NDArray[np.integer]) -> None:
         from polymeans.kernels import seeding
 
         rows = self.rows
         assigner = DenseLloyd(rows, len(candidates))
         codebook = codebook_of_rows(rows, candidates)
         error = assigner.pack(codebook)
-        return lambda lo, hi, distances: seeding.candidate_distances_dense(
-            rows.arrays,
-            rows.shift,
-            rows.shifted,
-            rows.norms,
-            error,
-            codebook.book,
-            assigner.panels,
-            assigner.starts,
-            assigner.lane_cluster,
-            lo,
-            hi,
-            distances,
-            assigner.block_buffer(),
-            np.empty((4, assigner.width), dtype=rows.dtype),
+        rows.each(
+            lambda lo, hi: seeding.candidate_distances_dense(
+                rows.arrays,
+                rows.shift,
+                rows.shifted,
+                rows.norms,
+                error,
+                codebook.book,
+                assigner.panels,
+                assigner.starts,
+                assigner.lane_cluster,
+                lo,
+                hi,
+                self.distances,
+                assigner.block_buffer(),
+                np.empty((4, assigner.width), dtype=rows.dtype),
+            )
         )
 
-    def _measure_sparse(self, candidates: NDArray[np.integer]) -> Any:
+    def _measure_sparse(self, candidates: NDArray[np.integer]) -> None:
         from polymeans.kernels import seeding
 
-        rows, table = self.rows, self._table
+        rows = self.rows
+        transposed = rows.transposed()
         indptr, indices, _ = rows.arrays
-        table[:, :] = 0.0
-        for column, i in enumerate(candidates):
+
+        def measure(position: int) -> None:
+            i = candidates[position]
             entries = slice(indptr[i], indptr[i + 1])
-            table[indices[entries], column] = rows.values32[entries]
-        squares = rows.norms[candidates] ** 2
-        return lambda lo, hi, distances: seeding.candidate_distances_sparse(
-            rows.arrays,
-            rows.norms,
-            table,
-            squares,
-            lo,
-            hi,
-            distances,
-            np.empty(table.shape[1], dtype=np.float32),
-        )
+            seeding.candidate_distances_sparse(
+                *transposed,
+                indices[entries],
+                rows.values32[entries],
+                rows.norms[i] ** 2,
+                rows.norms,
+                self.distances[position],
+            )
+
+        rows.threads.map(measure, range(len(candidates)))

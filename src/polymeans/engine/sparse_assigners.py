@@ -10,6 +10,9 @@ from polymeans.engine.statistics import Change
 #: Above this share of moved centroids, looking at all of them costs less than the bookkeeping.
 _MOSTLY = 0.8
 
+#: Largest relative error of rounding to a half.
+_HALF = 2.0**-11
+
 #: Writing one entry out of order costs about as much as this many in order.
 _SCATTER = 12
 
@@ -36,9 +39,11 @@ class CentroidTable:
         dtype = np.uint16 if self.halves else np.float32
         self.table = np.zeros((codebook.n_features, self.n_columns), dtype=dtype)
         self.scale = np.ones(codebook.n_clusters)
-        unit = 2.0**-24
-        entry_error = 1.001 * 2.0**-11 if self.halves else 0.0
-        relative = entry_error + (rows.lengths + 24) * unit
+        self.residue = np.zeros(codebook.n_clusters)
+        # An error of a product is at most |x| times what rounding took from the centroid, plus
+        # what float32 arithmetic adds: (length + 24) units of |x||c|. The second is folded into
+        # the first by never letting the first fall below a fifth of a half's worst case.
+        relative = _HALF + 5 * (rows.lengths + 24) * 2.0**-24
         self.reaches = (rows.norms * relative).astype(np.float32) * np.float32(1 + 2.0**-20)
         self._fill(codebook, np.arange(codebook.n_clusters))
         self._describe(codebook)
@@ -57,18 +62,21 @@ class CentroidTable:
             return
         self._rescale(codebook, clusters)
         threads = self.rows.threads
-        threads.map(
-            lambda r: sparse.fill_columns(codebook.array, self.scale, clusters, *r, self.table),
-            threads.ranges(codebook.n_features, smallest=256),
-        )
+
+        def fill(r: tuple[int, int]) -> NDArray[np.float64]:
+            residue = np.zeros(self.n_clusters)
+            sparse.fill_columns(codebook.array, self.scale, clusters, *r, self.table, residue)
+            return residue
+
+        parts = threads.map(fill, threads.ranges(codebook.n_features, smallest=256))
+        self.residue[clusters] = np.sum(parts, axis=0)[clusters]
 
     def _describe(self, codebook: Any) -> None:
         pad = self.n_columns - self.n_clusters
         norms = np.sqrt(codebook.squared_norms)
         half = codebook.book.half_norms
-        # Entries below a half's smallest step are off by at most half a step each.
-        step = 2.0**-25 / (self.scale * codebook.denominators) * np.sqrt(codebook.n_features)
-        spread = norms + step * 2.0**11 if self.halves else norms
+        lost = np.sqrt(self.residue) / (self.scale * codebook.denominators)
+        spread = np.maximum(lost / _HALF, 0.2 * norms)
         self.slope = _pad(1.0 / (self.scale * codebook.denominators), pad, 0.0)
         self.half_norms = _pad(half, pad, np.inf)
         self.spread = _pad(spread * (1 + 2.0**-20), pad, 0.0)
@@ -99,6 +107,7 @@ class CentroidTable:
                     change.events,
                     change.moved,
                     self.table,
+                    self.residue,
                 ),
                 threads.shares(np.diff(change.starts)[shifted]),
             )
@@ -189,6 +198,18 @@ class SparseLloyd:
 
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Some labels were changed from outside; nothing to forget here."""
+
+    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
+        """Correct labels for the codebook's explicit form.
+
+        Dividing and rounding moves scores by a few units in the last place of float32 at most:
+        rows whose label is clear by more than that need no second look.
+        """
+        longest = float(np.sqrt(explicit.squared_norms.max()))
+        slack = (2.0**-21 * longest * (self.rows.norms + longest)).astype(np.float32)
+        chosen = np.flatnonzero(self.others_floor <= self.own_ceiling + slack)
+        if len(chosen):
+            self.assign_full(explicit, labels, chosen)
 
 
 class SparseLazy(SparseLloyd):

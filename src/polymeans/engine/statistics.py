@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from polymeans.engine.threads import reduction_blocks
 
 #: Iterations after which changed clusters are summed anew whatever moved.
-REFRESH = 16
+REFRESH = 32
+
+#: Correcting the sums by one moved row costs as much as summing this many anew.
+_CORRECTION = {True: 3, False: 1}
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class ClusterStatistics:
 
         touched = n_events > 0
         emptied = touched & (self.sizes == 0)
-        anew = touched & ~emptied & ((n_events >= self.sizes) | ~self._holds_sums)
+        many = _CORRECTION[rows.is_sparse] * n_events >= self.sizes
+        anew = touched & ~emptied & (many | ~self._holds_sums)
         if self._updates % REFRESH == 0:
             anew = touched & ~emptied
         resummed = np.flatnonzero(anew)

@@ -5,7 +5,7 @@ from numba import njit
 
 from polymeans.kernels.dense import load_block
 from polymeans.kernels.rows import exact_score
-from polymeans.kernels.vector import as_float32, tile_scores
+from polymeans.kernels.vector import tile_scores
 
 
 @njit(nogil=True, cache=True)
@@ -21,7 +21,7 @@ def candidate_distances_dense(
     lane_cluster,
     lo,
     hi,
-    distances,  # OUT (n_candidates, hi - lo) squared distances
+    distances,  # OUT (n_candidates, n) squared distances
     block,  # BUFFER (block_rows, d)
     tile,  # BUFFER (4, width)
 ):
@@ -52,34 +52,31 @@ def candidate_distances_dense(
                             # A copy of a candidate must come out at zero, not at rounding noise.
                             if distance <= 32 * reach:
                                 distance = exact_score(rows, i, book, j)
-                            distances[j, i - lo] = distance
+                            distances[j, i] = distance
 
 
-@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "contract", "reassoc"})
+@njit(nogil=True, cache=True)
 def candidate_distances_sparse(
-    rows,  # IN  row container
+    starts,  # IN  (d + 1,) where each feature's entries begin
+    owners,  # IN  rows of the entries
+    entries,  # IN  float32
+    features,  # IN  nonzeros of the candidate
+    values,  # IN
+    square,  # IN  its squared norm
     norms,  # IN  (n,)
-    table,  # IN  (d, width) float32 candidates, feature-major
-    squares,  # IN  (n_candidates,) their squared norms
-    lo,
-    hi,
-    distances,  # OUT (n_candidates, hi - lo) squared distances
-    products,  # BUFFER (width,) float32
+    out,  # OUT (n,) float32 squared distances
 ):
-    for i in range(lo, hi):
-        products[:] = 0.0
-        for p in range(rows.indptr[i], rows.indptr[i + 1]):
-            value = np.float32(rows.values[p])
-            entries = table[rows.indices[p]]
-            for j in range(products.shape[0]):
-                products[j] += value * as_float32(entries[j])
-        square = norms[i] * norms[i]
-        for j in range(squares.shape[0]):
-            distance = square + squares[j] - 2.0 * products[j]
-            # float32 products: what is left of a copy of a candidate is rounding noise.
-            if distance <= 1e-5 * (square + squares[j]):
-                distance = 0.0
-            distances[j, i - lo] = distance
+    """Distances of all rows to one candidate, by way of the rows that share its features."""
+    out[:] = 0.0
+    for p in range(features.shape[0]):
+        v = values[p]
+        for e in range(starts[features[p]], starts[features[p] + 1]):
+            out[owners[e]] += v * entries[e]
+    for i in range(out.shape[0]):
+        scale = norms[i] * norms[i] + square
+        distance = scale - 2.0 * out[i]
+        # float32 products: what is left of a copy of the candidate is rounding noise.
+        out[i] = distance if distance > 1e-5 * scale else 0.0
 
 
 @njit(nogil=True, cache=True)
@@ -88,11 +85,11 @@ def potentials(distances, closest, weights, lo, hi, totals):
     for j in range(distances.shape[0]):
         total = 0.0
         for i in range(lo, hi):
-            total += weights[i] * min(closest[i], distances[j, i - lo])
+            total += weights[i] * min(closest[i], np.float64(distances[j, i]))
         totals[j] = total
 
 
 @njit(nogil=True, cache=True)
 def lower_closest(distances, lo, hi, closest):
     for i in range(lo, hi):
-        closest[i] = min(closest[i], distances[0, i - lo])
+        closest[i] = min(closest[i], np.float64(distances[i]))

@@ -13,123 +13,52 @@ from numba import njit, types
 from numba.extending import overload
 
 from polymeans.kernels.rows import exact_score
-from polymeans.kernels.vector import as_float32, as_half_bits
-
-_FAST = {"nnan", "nsz", "contract", "reassoc"}
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def row_scores(
-    indptr,
-    indices,
-    values,  # IN  float32
-    i,
-    table,  # IN  (d, m) halves or float32
-    slope,  # IN  (m,) float32
-    half_norms,  # IN  (m,) float32
-    scores,  # OUT (m,) float32
-):
-    """``scores[j] = |c_j|²/2 - x·c_j`` for one row and all columns of the table."""
-    m = table.shape[1]
-    scores[:] = 0.0
-    p = indptr[i]
-    end = indptr[i + 1]
-    # Eight nonzeros at a time: the running scores are read and written once for all of them.
-    while p + 8 <= end:
-        t0 = table[indices[p]]
-        t1 = table[indices[p + 1]]
-        t2 = table[indices[p + 2]]
-        t3 = table[indices[p + 3]]
-        t4 = table[indices[p + 4]]
-        t5 = table[indices[p + 5]]
-        t6 = table[indices[p + 6]]
-        t7 = table[indices[p + 7]]
-        v0 = values[p]
-        v1 = values[p + 1]
-        v2 = values[p + 2]
-        v3 = values[p + 3]
-        v4 = values[p + 4]
-        v5 = values[p + 5]
-        v6 = values[p + 6]
-        v7 = values[p + 7]
-        for j in range(m):
-            scores[j] += (
-                v0 * as_float32(t0[j])
-                + v1 * as_float32(t1[j])
-                + v2 * as_float32(t2[j])
-                + v3 * as_float32(t3[j])
-                + v4 * as_float32(t4[j])
-                + v5 * as_float32(t5[j])
-                + v6 * as_float32(t6[j])
-                + v7 * as_float32(t7[j])
-            )
-        p += 8
-    while p < end:
-        t0 = table[indices[p]]
-        v0 = values[p]
-        for j in range(m):
-            scores[j] += v0 * as_float32(t0[j])
-        p += 1
-    for j in range(m):
-        scores[j] = half_norms[j] - slope[j] * scores[j]
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def smallest_ceiling(scores, spread, floor, reach):
-    """Upper bound on the smallest true score."""
-    ceiling = np.float32(np.inf)
-    for j in range(scores.shape[0]):
-        ceiling = min(ceiling, scores[j] + (reach * spread[j] + floor[j]))
-    return ceiling
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def count_possible(scores, spread, floor, reach, ceiling):
-    """How many columns may have a true score at or below the ceiling."""
-    n = np.int32(0)
-    for j in range(scores.shape[0]):
-        n += np.int32(scores[j] - (reach * spread[j] + floor[j]) <= ceiling)
-    return n
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def smallest_other(scores, spread, floor, reach, column):
-    """Lower bound on the true scores of all columns but one."""
-    smallest = np.float32(np.inf)
-    for j in range(scores.shape[0]):
-        other = scores[j] - (reach * spread[j] + floor[j])
-        smallest = min(smallest, other if j != column else np.float32(np.inf))
-    return smallest
+from polymeans.kernels.vector import (
+    as_half_bits,
+    bracket,
+    half_as_float32,
+    sift,
+    stream_products,
+)
 
 
 @njit(nogil=True, cache=True)
-def pick(
+def round_down(value):
+    return np.float32(value - abs(value) * 2.0**-22 - 1e-37)
+
+
+@njit(nogil=True, cache=True)
+def round_up(value):
+    return np.float32(value + abs(value) * 2.0**-22 + 1e-37)
+
+
+@njit(nogil=True, cache=True)
+def settle(
     rows,
     i,
     book,
     columns,  # IN  (m,) cluster of each column
-    scores,
-    spread,
-    floor,
-    reach,
+    scores,  # IN  lower bounds
     ceiling,
-    n_possible,
     exact,  # IN  exact score to beat, and whose it is (-1: nobody's)
     label,
 ):
-    """Nearest among the possible columns; the lowest index wins ties."""
+    """Nearest among the possible columns by exact score; the lowest index wins ties.
+
+    Returns the label, its exact score and the best exact score among the losers.
+    """
+    rival = np.inf
     for column in range(scores.shape[0]):
-        if scores[column] - (reach * spread[column] + floor[column]) <= ceiling:
+        if scores[column] <= ceiling:
             j = columns[column]
-            if n_possible == 1 and label < 0:
-                return j, column
-            if j == label:
-                continue
             score = exact_score(rows, i, book, j)
             if score < exact or (score == exact and j < label):
+                rival = min(rival, exact)
                 exact = score
                 label = j
-    return label, -1
+            else:
+                rival = min(rival, score)
+    return label, exact, rival
 
 
 @njit(nogil=True, cache=True)
@@ -156,17 +85,17 @@ def assign_full(
     n_exact = 0
     for position in range(lo, hi):
         i = chosen[position] if chosen.shape[0] else position
-        row_scores(rows.indptr, rows.indices, values, i, table, slope, half_norms, scores)
-        reach = reaches[i]
-        ceiling = smallest_ceiling(scores, spread, floor, reach)
-        n_possible = count_possible(scores, spread, floor, reach, ceiling)
-        n_exact += np.int64(n_possible > 1)
-        label, _ = pick(
-            rows, i, book, columns, scores, spread, floor, reach, ceiling, n_possible, np.inf, -1
-        )
+        stream_products(rows.indices, values, rows.indptr[i], rows.indptr[i + 1], table, scores)
+        ceiling = bracket(slope, half_norms, spread, floor, reaches[i], scores)
+        n_possible, label, others = sift(scores, ceiling)
+        if n_possible > 1:
+            n_exact += 1
+            label, exact, rival = settle(rows, i, book, columns, scores, ceiling, np.inf, -1)
+            ceiling = round_up(exact)
+            others = min(others, round_down(rival))
         labels[i] = label
-        own_ceiling[i] = scores[label] + (reach * spread[label] + floor[label])
-        others_floor[i] = smallest_other(scores, spread, floor, reach, label)
+        own_ceiling[i] = ceiling
+        others_floor[i] = others
     return n_exact
 
 
@@ -201,54 +130,38 @@ def assign_moved(
     """
     n_exact = 0
     for i in range(lo, hi):
-        row_scores(rows.indptr, rows.indices, values, i, table, slope, half_norms, scores)
+        stream_products(rows.indices, values, rows.indptr[i], rows.indptr[i + 1], table, scores)
         reach = reaches[i]
+        ceiling = bracket(slope, half_norms, spread, floor, reach, scores)
         a = previous[i]
-        own_column = column_of[a]
-        ceiling = smallest_ceiling(scores, spread, floor, reach)
-        if own_column < 0:
+        own_stood = column_of[a] < 0
+        if own_stood:
             ceiling = min(ceiling, own_ceiling[i])
-        if others_floor[i] <= ceiling:
-            undecided[i] = True
+        undecided[i] = others_floor[i] <= ceiling
+        if undecided[i]:
             continue
-        undecided[i] = False
-        n_possible = count_possible(scores, spread, floor, reach, ceiling)
-        own_floor = np.float32(np.inf)
-        label = -1
-        exact = np.inf
-        if own_column < 0:
-            own_error = reach * all_spread[a] + all_floor[a]
-            own_floor = own_ceiling[i] - np.float32(2.5) * own_error
-            if own_floor <= ceiling:
-                n_possible += 1
-                label = a
-                if n_possible > 1:
-                    exact = exact_score(rows, i, book, a)
+        n_possible, last, others = sift(scores, ceiling)
+        label = columns[last] if last >= 0 else a
+        if own_stood:
+            own_floor = own_ceiling[i] - np.float32(2.5) * (reach * all_spread[a] + all_floor[a])
+            if own_floor > ceiling:
+                others = min(others, own_floor)
+            elif n_possible > 0:
+                n_exact += 1
+                label, exact, rival = settle(
+                    rows, i, book, columns, scores, ceiling, exact_score(rows, i, book, a), a
+                )
+                ceiling = round_up(exact)
+                others = min(others, round_down(rival))
+                n_possible = 0
         if n_possible > 1:
             n_exact += 1
-        if label < 0 or n_possible > 1:
-            label, _ = pick(
-                rows,
-                i,
-                book,
-                columns,
-                scores,
-                spread,
-                floor,
-                reach,
-                ceiling,
-                n_possible,
-                exact,
-                label,
-            )
+            label, exact, rival = settle(rows, i, book, columns, scores, ceiling, np.inf, -1)
+            ceiling = round_up(exact)
+            others = min(others, round_down(rival))
         labels[i] = label
-        column = column_of[label]
-        others = min(others_floor[i], smallest_other(scores, spread, floor, reach, column))
-        if label != a and own_column < 0:
-            others = min(others, own_floor)
-        others_floor[i] = others
-        if column >= 0:
-            own_ceiling[i] = scores[column] + (reach * spread[column] + floor[column])
+        own_ceiling[i] = ceiling
+        others_floor[i] = min(others_floor[i], others)
     return n_exact
 
 
@@ -260,14 +173,21 @@ def fill_columns(
     lo,
     hi,
     table,  # OUT (d, k)
+    residue,  # INOUT (k,) squared rounding errors are added
 ):
     """Columns of the table for features lo:hi (a blocked transposition)."""
     for f0 in range(lo, hi, 64):
         f1 = min(f0 + 64, hi)
         for j in clusters:
             factor = scale[j]
+            lost = 0.0
             for f in range(f0, f1):
-                table[f, j] = _entry(table, sums[j, f] * factor)
+                value = sums[j, f] * factor
+                if value != 0.0:
+                    lost += _store(table, f, j, value)
+                else:
+                    table[f, j] = 0
+            residue[j] += lost
 
 
 @njit(nogil=True, cache=True)
@@ -280,16 +200,19 @@ def touch_columns(
     events,  # IN  positions into moved, once more for arrivals
     moved,
     table,  # INOUT (d, k)
+    residue,  # INOUT (k,) squared rounding errors are added (the old ones stay counted)
 ):
     """Only the entries that moved rows changed."""
     n_moved = moved.shape[0]
     for j in clusters:
         factor = scale[j]
+        lost = 0.0
         for e in range(starts[j], starts[j + 1]):
             i = moved[events[e] - n_moved if events[e] >= n_moved else events[e]]
             for p in range(rows.indptr[i], rows.indptr[i + 1]):
                 f = rows.indices[p]
-                table[f, j] = _entry(table, sums[j, f] * factor)
+                lost += _store(table, f, j, sums[j, f] * factor)
+        residue[j] += lost
 
 
 @njit(nogil=True, cache=True)
@@ -299,12 +222,26 @@ def gather_columns(table, clusters, lo, hi, compact):
             compact[f, m] = table[f, clusters[m]]
 
 
-def _entry(table, value):
-    raise RuntimeError("_entry is compiled")  # pragma: no cover
+def _store(table, f, j, value):
+    """Round ``value`` into the table; the squared rounding error."""
+    raise RuntimeError("_store is compiled")  # pragma: no cover
 
 
-@overload(_entry)
-def _entry_of(table, value):
+@overload(_store)
+def _store_of(table, f, j, value):
     if table.dtype == types.uint16:
-        return lambda table, value: as_half_bits(np.float32(value))
-    return lambda table, value: np.float32(value)
+
+        def store_half(table, f, j, value):
+            bits = as_half_bits(np.float32(value))
+            table[f, j] = bits
+            error = value - np.float64(half_as_float32(bits))
+            return error * error
+
+        return store_half
+
+    def store_float32(table, f, j, value):
+        table[f, j] = np.float32(value)
+        error = value - np.float64(np.float32(value))
+        return error * error
+
+    return store_float32

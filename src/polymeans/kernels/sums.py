@@ -41,13 +41,13 @@ def dot(a, b):
     s0 = s1 = s2 = s3 = 0.0
     t = 0
     while t + 4 <= n:
-        s0 += a[t] * b[t]
-        s1 += a[t + 1] * b[t + 1]
-        s2 += a[t + 2] * b[t + 2]
-        s3 += a[t + 3] * b[t + 3]
+        s0 += np.float64(a[t]) * np.float64(b[t])
+        s1 += np.float64(a[t + 1]) * np.float64(b[t + 1])
+        s2 += np.float64(a[t + 2]) * np.float64(b[t + 2])
+        s3 += np.float64(a[t + 3]) * np.float64(b[t + 3])
         t += 4
     while t < n:
-        s0 += a[t] * b[t]
+        s0 += np.float64(a[t]) * np.float64(b[t])
         t += 1
     return (s0 + s1) + (s2 + s3)
 
@@ -130,20 +130,14 @@ def own_distances(
     book,  # IN  centroids
     norms,  # IN  (n,) row norms
     labels,  # IN  (n,)
+    order,  # IN  (n,) rows by label, so that a centroid is in cache for all its rows
     lo,
     hi,
     out,  # OUT (n,) squared distance to the own centroid
 ):
-    for i in range(lo, hi):
+    for position in range(lo, hi):
+        i = order[position]
         out[i] = squared_distance(rows, norms[i], exact_score(rows, i, book, labels[i]))
-
-
-@njit(nogil=True, cache=True)
-def weighted_total(values, weights, lo, hi):
-    total = 0.0
-    for i in range(lo, hi):
-        total += values[i] * weights[i]
-    return total
 
 
 @njit(nogil=True, cache=True)
@@ -152,6 +146,21 @@ def weighted_squares(values, weights, lo, hi):
     for i in range(lo, hi):
         total += values[i] * values[i] * weights[i]
     return total
+
+
+@njit(nogil=True, cache=True)
+def divide_rows(
+    numerators,  # IN  (k, d)
+    denominators,  # IN  (k,)
+    lo,
+    hi,
+    out,  # OUT (k, d), may be the numerators themselves
+    squares,  # OUT (k,) squared norms of the quotients as stored
+):
+    for j in range(lo, hi):
+        for t in range(numerators.shape[1]):
+            out[j, t] = numerators[j, t] / denominators[j]
+        squares[j] = dot(out[j], out[j])
 
 
 @njit(nogil=True, cache=True)
