@@ -43,7 +43,7 @@ class Book(NamedTuple):
 
 
 def _is(argument, kind) -> bool:
-    return isinstance(argument, types.NamedTuple) and argument.instance_class is kind
+    return isinstance(argument, types.BaseNamedTuple) and argument.instance_class is kind
 
 
 def add_row(rows, i, weight, total):

@@ -1,0 +1,87 @@
+"""Checks of parameters and input, with errors that name the parameter, its value and a remedy."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+
+def check_integer(name: str, value: Any, smallest: int, remedy: str = "") -> None:
+    """Raise unless ``value`` is an integer of at least ``smallest``."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and value >= smallest:
+        return
+    _reject(name, value, f"an integer of at least {smallest}", remedy)
+
+
+def check_real(name: str, value: Any, smallest: float, remedy: str = "") -> None:
+    """Raise unless ``value`` is a finite number of at least ``smallest``."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        if np.isfinite(value) and value >= smallest:
+            return
+    _reject(name, value, f"a finite number of at least {smallest}", remedy)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...], remedy: str = "") -> None:
+    """Raise unless ``value`` is one of the given strings."""
+    if not (isinstance(value, str) and value in choices):
+        _reject(name, value, "one of " + ", ".join(repr(choice) for choice in choices), remedy)
+
+
+def check_n_threads(value: Any) -> None:
+    """Raise unless ``value`` is None or a non-zero integer."""
+    if value is None or (isinstance(value, Integral) and value != 0):
+        return
+    _reject("n_threads", value, "None, a positive integer, or a negative one counted from the cores")
+
+
+def _reject(name: str, value: Any, wanted: str, remedy: str = "") -> None:
+    kind = ValueError if isinstance(value, Real | str) else TypeError
+    # scikit-learn's tools expect ValueError for values of the right kind, TypeError otherwise.
+    message = f"{name} must be {wanted}, got {value!r}."
+    raise kind(f"{message} {remedy}".strip())
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Rows as a C-ordered native array, or a CSR matrix or array, of float32 or float64.
+
+    Anything scikit-learn takes is taken; the input is copied only where it has to be converted.
+    """
+    if sp.issparse(X) and X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got a sparse array of shape {X.shape} instead. "
+            "Reshape it to one row for each sample."
+        )
+    X = validate_data(
+        estimator,
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        accept_large_sparse=True,
+        reset=reset,
+    )
+    if sp.issparse(X):
+        if not X.data.dtype.isnative:
+            X = X.astype(X.dtype.newbyteorder("="))
+        return X
+    return np.ascontiguousarray(X, dtype=X.dtype.newbyteorder("="))
+
+
+def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    """Weights as float64, ones if there are none; negative or all-zero ones are refused."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    smallest = weights.min()
+    if smallest < 0:
+        raise ValueError(
+            f"Negative values in data passed to `sample_weight` (smallest: {smallest:g}). "
+            "Drop the rows or set their weight to zero."
+        )
+    if not weights.any():
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number, got only zeros. "
+            "Leave sample_weight out to count all rows alike."
+        )
+    return weights

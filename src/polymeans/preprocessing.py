@@ -1,0 +1,57 @@
+"""Rows made from other rows."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+from sklearn.utils import check_array
+
+
+def label_features(Y: Any, Z: Any) -> Any:
+    """Represent each label of a multi-label problem by the instances that carry it.
+
+    **Idea.** Extreme classification puts thousands of labels into a tree by clustering them. A
+    label's row is the sum of its instances' features, brought to length one: row j is
+    ``Σ_i Y_ij z_i / |Σ_i Y_ij z_i|`` (SparseKmeans, supplement E). Cluster the result with
+    :class:`polymeans.KMeans`; rows have length one, so both metrics do.
+
+    **Use when** labels are many and instances sparse (tf-idf). **Do not use when** labels have
+    features of their own that say more. **Cost:** one sparse product.
+
+    Parameters
+    ----------
+    Y : {array-like, sparse matrix} of shape (n_instances, n_labels)
+        Which instance has which label. Entries other than 0 and 1 are weights.
+    Z : {array-like, sparse matrix} of shape (n_instances, n_features)
+        Features of the instances.
+
+    Returns
+    -------
+    X : {ndarray, CSR} of shape (n_labels, n_features)
+        One row for each label, zero for labels no instance has. Sparse if Z is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from polymeans import label_features
+    >>> Y = csr_array(np.array([[1, 0], [1, 0], [0, 1]]))
+    >>> Z = csr_array(np.array([[3.0, 0, 0], [0, 4.0, 0], [0, 0, 2.0]]))
+    >>> label_features(Y, Z).toarray()
+    array([[0.6, 0.8, 0. ],
+           [0. , 0. , 1. ]])
+    """
+    Y = check_array(Y, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="Y")
+    Z = check_array(Z, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="Z")
+    if Y.shape[0] != Z.shape[0]:
+        raise ValueError(
+            f"Y has {Y.shape[0]} rows and Z has {Z.shape[0]}; both need one row for each instance."
+        )
+    if sp.issparse(Z):
+        Y = sp.csr_array(Y)
+        totals = (Y.T @ Z).tocsr()
+        totals.sort_indices()
+    else:
+        totals = np.asarray(Y.T @ Z)
+    return normalize(totals, copy=False)
