@@ -54,13 +54,12 @@ class DenseCodebook:
 
     def inertia(self, rows: Any, statistics: Any) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows."""
-        shift = rows.shift.astype(np.float64)
-        centers = self.centers.astype(np.float64) - shift
-        sums = statistics.sums - statistics.mass[:, None] * shift
-        own = statistics.mass > 0
-        fit = statistics.mass[:, None] * centers - 2 * sums
-        total = statistics.total_square + np.einsum("ij,ij->", fit[own], centers[own])
-        return max(0.0, float(total))
+        from polymeans.kernels import sums
+
+        fit = sums.closed_form_inertia(
+            self.centers, rows.shift.astype(np.float64), statistics.mass, statistics.sums
+        )
+        return max(0.0, statistics.total_square + fit)
 
     def explicit(self, rows: Any) -> "DenseCodebook":
         """The codebook as a user will see it, which dense centroids already are."""

@@ -64,7 +64,9 @@ class DenseLloyd:
         longest = float(norms.max())
         terms = 1.25 * (rows.n_features + 8) * unit
         exact = 1.25 * (rows.n_features + 8) * np.finfo(np.float64).eps
-        return np.array([terms * longest, terms * longest**2 + exact * longest**2, exact])
+        # Distances are formed as |x|² + 2 score in the rows' precision.
+        own = 4 * unit + exact
+        return np.array([terms * longest, (terms + exact) * longest**2, own])
 
     def assign(
         self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
@@ -92,13 +94,24 @@ class DenseLloyd:
                 np.empty(self.block_rows, dtype=rows.dtype),
                 np.empty(self.block_rows, dtype=rows.dtype),
                 np.empty(self.block_rows, dtype=np.int32),
-                np.empty((4, self.width), dtype=rows.dtype),
+                *self.tile_buffers(),
             )
         )
 
     def block_buffer(self) -> NDArray[Any]:
         """Room for one block of shifted rows (untouched, hence free, when nothing is shifted)."""
         return np.empty((self.block_rows, self.rows.n_features), dtype=self.rows.dtype)
+
+    def tile_buffers(self) -> tuple[NDArray[Any], ...]:
+        """Room for the scores of four rows, lanes to skip, and the two best."""
+        dtype = self.rows.dtype
+        return (
+            np.empty((4, self.width), dtype=dtype),
+            np.empty(4, dtype=np.int32),
+            np.empty(4, dtype=dtype),
+            np.empty(4, dtype=dtype),
+            np.empty(4, dtype=np.int32),
+        )
 
     def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
         """Learn how the centroids moved; nothing to remember here."""
@@ -151,6 +164,8 @@ class DenseLazy(DenseLloyd):
             self.lower = np.zeros((rows.n_samples, n_groups), dtype=np.float32)
             self.drift = np.zeros(self.n_clusters, dtype=np.float32)
             self.travelled = np.zeros(n_groups, dtype=np.float32)
+            # Everything is looked at anyway: the own centroid needs no treatment of its own.
+            previous = np.full(rows.n_samples, -1, dtype=np.int32)
         error = self.pack(codebook)
         self.rows.each(
             lambda lo, hi: dense.assign_lazy(
@@ -180,7 +195,7 @@ class DenseLazy(DenseLloyd):
                 np.empty((self.block_rows, n_groups), dtype=rows.dtype),
                 np.empty((self.block_rows, n_groups), dtype=np.int32),
                 np.empty(self.block_rows),
-                np.empty((4, self.width), dtype=rows.dtype),
+                *self.tile_buffers(),
             )
         )
 

@@ -57,16 +57,18 @@ class DenseRows:
         self.arrays = DenseArrays(X)
 
         total = float(weights.sum())
-        self.mean = self._reduce(lambda lo, hi, out: dense.column_sums(X, weights, lo, hi, out))
-        self.mean /= total
-        variances = self._reduce(
-            lambda lo, hi, out: dense.column_squares(X, weights, self.mean, lo, hi, out)
+        origin = X[np.argmax(weights > 0)].astype(np.float64)
+        moments = self._reduce(
+            lambda lo, hi, out: dense.column_moments(X, weights, origin, lo, hi, out)
         )
-        self.mean_variance = float(variances.mean() / total)
+        moments /= total
+        mean = origin + moments[0]
+        variances = np.maximum(moments[1] - moments[0] ** 2, 0.0)
+        self.mean_variance = float(variances.mean())
         # float32 scores of rows far from the origin would drown in rounding: subtract the mean
         # where it is the larger part of the rows' length.
-        self.shifted = not spherical and float(self.mean @ self.mean) * total > variances.sum()
-        shift = self.mean if self.shifted else np.zeros(self.n_features)
+        self.shifted = not spherical and bool(mean @ mean > variances.sum())
+        shift = mean if self.shifted else np.zeros(self.n_features)
         self.shift = shift.astype(X.dtype)
         self.norms = np.empty(self.n_samples)
         self.each(lambda lo, hi: dense.shifted_norms(X, self.shift, lo, hi, self.norms))
@@ -83,11 +85,11 @@ class DenseRows:
 
     def _reduce(self, accumulate: Any) -> NDArray[np.float64]:
         def part(block: tuple[int, int]) -> NDArray[np.float64]:
-            out = np.zeros(self.n_features)
+            out = np.zeros((2, self.n_features))
             accumulate(*block, out)
             return out
 
-        total = np.zeros(self.n_features)
+        total = np.zeros((2, self.n_features))
         blocks = reduction_blocks(self.n_samples)
         # A few blocks at a time: wide rows would otherwise pile up partial sums.
         step = 4 * self.threads.n_threads

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from polymeans.kernels.rows import exact_score
-from polymeans.kernels.vector import PANEL_BYTES, tile_scores
+from polymeans.kernels.vector import PANEL_BYTES, tile_scores, tile_two_best
 
 # Bounds are float32 whatever the rows are: rounded outwards by a few units in the last place.
 UP = np.float32(1 + 2.0**-21)
@@ -57,14 +57,6 @@ def pack_panels(
                 square += c * c
             starts[p, lane] = 0.5 * square
             norms[j] = np.sqrt(square)
-
-
-@njit(nogil=True, cache=True, fastmath=_FAST)
-def lanes_min(tile, r):
-    smallest = tile[r, 0]
-    for lane in range(1, PANEL_BYTES // tile.itemsize):
-        smallest = min(smallest, tile[r, lane])
-    return smallest
 
 
 @njit(nogil=True, cache=True)
@@ -116,9 +108,14 @@ def assign_all(
     second,  # BUFFER (block_rows,)
     lane_of,  # BUFFER (block_rows,) int32
     tile,  # BUFFER (4, width)
+    skip,  # BUFFER (4,) int32
+    tile_best,  # BUFFER (4,)
+    tile_second,  # BUFFER (4,)
+    tile_lane,  # BUFFER (4,) int32
 ):
     """Label of every row, all centroids looked at. Returns how many rows needed exact scores."""
     width = PANEL_BYTES // tile.itemsize
+    skip[:] = -1
     n_settled = 0
     for b0 in range(lo, hi, block.shape[0]):
         b1 = min(b0 + block.shape[0], hi)
@@ -129,7 +126,7 @@ def assign_all(
             second[b] = np.inf
         for p in range(panels.shape[0]):
             for b in range(0, m, 4):
-                tile_scores(
+                tile_two_best(
                     x,
                     b,
                     min(b + 1, m - 1),
@@ -137,20 +134,19 @@ def assign_all(
                     min(b + 3, m - 1),
                     panels[p],
                     starts[p],
-                    tile,
+                    skip,
+                    tile_best,
+                    tile_second,
+                    tile_lane,
                 )
                 for r in range(min(4, m - b)):
                     q = b + r
-                    # Almost no panel improves on the two best, so one vector minimum decides.
-                    if lanes_min(tile, r) < second[q]:
-                        for lane in range(width):
-                            s = tile[r, lane]
-                            if s < best[q]:
-                                second[q] = best[q]
-                                best[q] = s
-                                lane_of[q] = p * width + lane
-                            elif s < second[q]:
-                                second[q] = s
+                    if tile_best[r] < best[q]:
+                        second[q] = min(best[q], tile_second[r])
+                        best[q] = tile_best[r]
+                        lane_of[q] = p * width + tile_lane[r]
+                    elif tile_best[r] < second[q]:
+                        second[q] = tile_best[r]
         for b in range(m):
             i = b0 + b
             reach = error[0] * norms[i] + error[1] + error[2] * norms[i] * norms[i]
@@ -175,6 +171,18 @@ def assign_all(
                     tile,
                 )
     return n_settled
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST)
+def renew_bounds(first, runner_up, lane_of, own_lane, base, travelled, lower):
+    """New bounds for the groups that were looked at, without branches so that it vectorises."""
+    zero = base * 0
+    for g in range(lower.shape[0]):
+        score = runner_up[g] if lane_of[g] == own_lane else first[g]
+        square = base + (score + score)
+        square = square if square > zero else zero
+        bound = (np.float32(np.sqrt(square)) + travelled[g]) * DOWN
+        lower[g] = bound if lane_of[g] >= 0 else lower[g]
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -206,6 +214,10 @@ def assign_lazy(
     lane_of,  # BUFFER (block_rows, n_groups) int32
     own,  # BUFFER (block_rows,) float64, -1: row already decided
     tile,  # BUFFER (4, width)
+    skip,  # BUFFER (4,) int32
+    tile_best,  # BUFFER (4,)
+    tile_second,  # BUFFER (4,)
+    tile_lane,  # BUFFER (4,) int32
 ):
     """Label of every row, looking only at groups of centroids its bounds cannot rule out.
 
@@ -269,7 +281,11 @@ def assign_lazy(
             for p in range(g * panels_per_group, min((g + 1) * panels_per_group, n_panels)):
                 for q in range(0, count, 4):
                     last = count - 1
-                    tile_scores(
+                    for r in range(4):
+                        a = previous[b0 + waiting[min(q + r, last)]]
+                        own_here = a >= 0 and cluster_lane[a] // width == p
+                        skip[r] = cluster_lane[a] % width if own_here else -1
+                    tile_two_best(
                         x,
                         waiting[q],
                         waiting[min(q + 1, last)],
@@ -277,22 +293,19 @@ def assign_lazy(
                         waiting[min(q + 3, last)],
                         panels[p],
                         starts[p],
-                        tile,
+                        skip,
+                        tile_best,
+                        tile_second,
+                        tile_lane,
                     )
                     for r in range(min(4, count - q)):
                         b = waiting[q + r]
-                        a = previous[b0 + b]
-                        if a >= 0 and cluster_lane[a] // width == p:
-                            tile[r, cluster_lane[a] % width] = np.inf
-                        if lanes_min(tile, r) < runner_up[b, g]:
-                            for lane in range(width):
-                                s = tile[r, lane]
-                                if s < first[b, g]:
-                                    runner_up[b, g] = first[b, g]
-                                    first[b, g] = s
-                                    lane_of[b, g] = p * width + lane
-                                elif s < runner_up[b, g]:
-                                    runner_up[b, g] = s
+                        if tile_best[r] < first[b, g]:
+                            runner_up[b, g] = min(first[b, g], tile_second[r])
+                            first[b, g] = tile_best[r]
+                            lane_of[b, g] = p * width + tile_lane[r]
+                        elif tile_best[r] < runner_up[b, g]:
+                            runner_up[b, g] = tile_best[r]
 
         # 3. Decide, and renew the bounds of the groups that were looked at.
         for b in range(m):
@@ -344,13 +357,15 @@ def assign_lazy(
                         )
                 upper[i] = np.float32(np.sqrt(exact)) * UP
             labels[i] = label
-            for g in range(n_groups):
-                if lane_of[b, g] >= 0:
-                    s = np.float64(first[b, g])
-                    if cluster_lane[label] == lane_of[b, g]:
-                        s = np.float64(runner_up[b, g])
-                    distance = np.float32(np.sqrt(max(0.0, square + 2 * (s - reach))))
-                    lower[i, g] = (distance + travelled[g]) * DOWN
+            renew_bounds(
+                first[b],
+                runner_up[b],
+                lane_of[b],
+                cluster_lane[label],
+                first.dtype.type(square - 2 * reach),
+                travelled,
+                lower[i],
+            )
             if a >= 0 and label != a:
                 g = cluster_lane[a] // width // panels_per_group
                 distance = np.float32(np.sqrt(own[b])) * DOWN
@@ -359,22 +374,20 @@ def assign_lazy(
 
 
 @njit(nogil=True, cache=True)
-def column_sums(values, weights, lo, hi, total):
-    """``total += Σ w x`` over rows lo:hi."""
+def column_moments(
+    values,
+    weights,
+    origin,  # IN  (d,) a point inside the data, so that squares do not cancel
+    lo,
+    hi,
+    totals,  # INOUT (2, d) Σ w (x - origin) and Σ w (x - origin)²
+):
     for i in range(lo, hi):
         w = weights[i]
         for t in range(values.shape[1]):
-            total[t] += w * values[i, t]
-
-
-@njit(nogil=True, cache=True)
-def column_squares(values, weights, center, lo, hi, total):
-    """``total += Σ w (x - center)²`` over rows lo:hi."""
-    for i in range(lo, hi):
-        w = weights[i]
-        for t in range(values.shape[1]):
-            delta = np.float64(values[i, t]) - center[t]
-            total[t] += w * (delta * delta)
+            delta = np.float64(values[i, t]) - origin[t]
+            totals[0, t] += w * delta
+            totals[1, t] += w * (delta * delta)
 
 
 @njit(nogil=True, cache=True)

@@ -15,6 +15,8 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from polymeans.kernels.vector import exact_squared_distance
+
 
 class DenseArrays(NamedTuple):
     """Rows of a C-ordered array."""
@@ -108,27 +110,7 @@ def _exact_score(rows, i, book, j):
     if _is(rows, DenseArrays):
 
         def score_dense(rows, i, book, j):
-            # Four chains hide the latency of the additions; their order is fixed.
-            x = rows.values[i]
-            c = book.numerators[j]
-            n = x.shape[0]
-            s0 = s1 = s2 = s3 = 0.0
-            t = 0
-            while t + 4 <= n:
-                d0 = np.float64(x[t]) - np.float64(c[t])
-                d1 = np.float64(x[t + 1]) - np.float64(c[t + 1])
-                d2 = np.float64(x[t + 2]) - np.float64(c[t + 2])
-                d3 = np.float64(x[t + 3]) - np.float64(c[t + 3])
-                s0 += d0 * d0
-                s1 += d1 * d1
-                s2 += d2 * d2
-                s3 += d3 * d3
-                t += 4
-            while t < n:
-                d0 = np.float64(x[t]) - np.float64(c[t])
-                s0 += d0 * d0
-                t += 1
-            return (s0 + s1) + (s2 + s3)
+            return exact_squared_distance(rows.values, i, book.numerators, j)
 
         return score_dense
     if _is(rows, SparseArrays):

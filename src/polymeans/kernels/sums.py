@@ -189,3 +189,22 @@ def assign_exact(
                 best = score
                 label = j
         labels[i] = label
+
+
+@njit(nogil=True, cache=True)
+def closed_form_inertia(
+    centers,  # IN  (k, d)
+    shift,  # IN  (d,)
+    mass,  # IN  (k,)
+    sums,  # IN  (k, d) cluster sums
+):
+    """``Σ_j n_j |c_j|² - 2 c_j·s_j`` about the shift: add Σ w|x|² for the inertia."""
+    total = 0.0
+    for j in range(mass.shape[0]):
+        if mass[j] > 0.0:
+            part = 0.0
+            for t in range(shift.shape[0]):
+                c = np.float64(centers[j, t]) - shift[t]
+                part += c * (mass[j] * (c + 2.0 * shift[t]) - 2.0 * sums[j, t])
+            total += part
+    return total

@@ -102,8 +102,8 @@ def _smaller(builder, a, b):
     return builder.select(builder.fcmp_ordered("<", a, b), a, b)
 
 
-def _smallest_lane(builder, vector):
-    """Smallest element of a vector, by halving."""
+def _fold(builder, vector, combine):
+    """Combine the elements of a vector by halving."""
     n = vector.type.count
     while n > 1:
         n //= 2
@@ -114,8 +114,12 @@ def _smallest_lane(builder, vector):
             )
             for first in (0, n)
         )
-        vector = _smaller(builder, low, high)
+        vector = combine(low, high)
     return builder.extract_element(vector, _I32(0))
+
+
+def _smallest_lane(builder, vector):
+    return _fold(builder, vector, lambda low, high: _smaller(builder, low, high))
 
 
 def _pointer(context, builder, kind, array, pointee):
@@ -130,6 +134,38 @@ def _load(builder, pointer, position, align):
 # --- dense rows --------------------------------------------------------------------------------
 
 
+def _emit_tile(context, builder, signature, args):
+    """Code for ``start + X[i_r] @ panel``; arguments begin X, i0, i1, i2, i3, panel, start."""
+    x_type, panel_type, start_type = signature.args[0], signature.args[5], signature.args[6]
+    scalar = context.get_value_type(x_type.dtype)
+    itemsize = x_type.dtype.bitwidth // 8
+    vector = ir.VectorType(scalar, PANEL_BYTES // itemsize)
+
+    x = make_array(x_type)(context, builder, args[0])
+    n_features = cgutils.unpack_tuple(builder, x.shape, 2)[1]
+    stride = cgutils.unpack_tuple(builder, x.strides, 2)[0]
+    base = builder.ptrtoint(x.data, _I64)
+    rows = [
+        builder.inttoptr(builder.add(base, builder.mul(i, stride)), scalar.as_pointer())
+        for i in args[1 : 1 + TILE_ROWS]
+    ]
+    panel_data = _pointer(context, builder, panel_type, args[5], vector)
+    start_data = _pointer(context, builder, start_type, args[6], vector)
+    initial = builder.load(start_data, align=itemsize)
+
+    def body(t, sums):
+        centroids = _load(builder, panel_data, t, itemsize)
+        return [
+            _multiply_add(
+                builder, _splat(builder, _load(builder, row, t, itemsize), vector), centroids, s
+            )
+            for row, s in zip(rows, sums)
+        ]
+
+    totals = _loop(builder, _I64(0), n_features, 1, [initial] * TILE_ROWS, body)
+    return scalar, itemsize, vector, totals
+
+
 @intrinsic
 def tile_scores(typingctx, X, i0, i1, i2, i3, panel, start, out):
     """``out[r] = start + X[i_r] @ panel`` for four rows of ``X``.
@@ -141,36 +177,108 @@ def tile_scores(typingctx, X, i0, i1, i2, i3, panel, start, out):
     signature = types.void(X, index, index, index, index, panel, start, out)
 
     def codegen(context, builder, signature, args):
-        x_type, *_, panel_type, start_type, out_type = signature.args
-        scalar = context.get_value_type(x_type.dtype)
-        itemsize = x_type.dtype.bitwidth // 8
-        vector = ir.VectorType(scalar, PANEL_BYTES // itemsize)
-
-        x = make_array(x_type)(context, builder, args[0])
-        n_features = cgutils.unpack_tuple(builder, x.shape, 2)[1]
-        stride = cgutils.unpack_tuple(builder, x.strides, 2)[0]
-        base = builder.ptrtoint(x.data, _I64)
-        rows = [
-            builder.inttoptr(builder.add(base, builder.mul(i, stride)), scalar.as_pointer())
-            for i in args[1 : 1 + TILE_ROWS]
-        ]
-        panel_data = _pointer(context, builder, panel_type, args[5], vector)
-        start_data = _pointer(context, builder, start_type, args[6], vector)
-        out_data = _pointer(context, builder, out_type, args[7], vector)
-        initial = builder.load(start_data, align=itemsize)
-
-        def body(t, sums):
-            centroids = _load(builder, panel_data, t, itemsize)
-            return [
-                _multiply_add(
-                    builder, _splat(builder, _load(builder, row, t, itemsize), vector), centroids, s
-                )
-                for row, s in zip(rows, sums)
-            ]
-
-        for r, total in enumerate(_loop(builder, _I64(0), n_features, 1, [initial] * 4, body)):
+        _, itemsize, vector, totals = _emit_tile(context, builder, signature, args)
+        out_data = _pointer(context, builder, signature.args[7], args[7], vector)
+        for r, total in enumerate(totals):
             builder.store(total, builder.gep(out_data, [_I64(r)]), align=itemsize)
         return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def tile_two_best(typingctx, X, i0, i1, i2, i3, panel, start, skip, best, second, lane):
+    """The two smallest of ``start + X[i_r] @ panel`` for four rows, and where the smallest is.
+
+    As :func:`tile_scores`, but the scores never leave the registers. ``skip[r]`` is a lane to leave
+    out for row r, or -1. ``best``, ``second`` (X's dtype) and ``lane`` (int32) have four entries.
+    """
+    index = types.int64
+    rows = (index, index, index, index)
+    signature = types.void(X, *rows, panel, start, skip, best, second, lane)
+
+    def codegen(context, builder, signature, args):
+        scalar, itemsize, vector, totals = _emit_tile(context, builder, signature, args)
+        skip_data = _pointer(context, builder, signature.args[7], args[7], _I32)
+        best_data = _pointer(context, builder, signature.args[8], args[8], scalar)
+        second_data = _pointer(context, builder, signature.args[9], args[9], scalar)
+        lane_data = _pointer(context, builder, signature.args[10], args[10], _I32)
+        width = vector.count
+        lane_vector = ir.VectorType(_I32, width)
+        lanes = ir.Constant(lane_vector, list(range(width)))
+        infinite = ir.Constant(vector, [np.inf] * width)
+
+        def without(scores, position):
+            out = builder.icmp_signed("==", lanes, _splat(builder, position, lane_vector))
+            return builder.select(out, infinite, scores)
+
+        for r, scores in enumerate(totals):
+            here = _I64(r)
+            scores = without(scores, _load(builder, skip_data, here, 4))
+            smallest = _smallest_lane(builder, scores)
+            equal = builder.fcmp_ordered("==", scores, _splat(builder, smallest, vector))
+            mask = builder.bitcast(equal, ir.IntType(width))
+            where = builder.cttz(mask, _I1(0))
+            where = builder.zext(where, _I32)
+            following = _smallest_lane(builder, without(scores, where))
+            builder.store(smallest, builder.gep(best_data, [here]))
+            builder.store(following, builder.gep(second_data, [here]))
+            builder.store(where, builder.gep(lane_data, [here]))
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def exact_squared_distance(typingctx, X, i, C, j):
+    """``Σ (X[i] - C[j])²`` in float64, in one fixed order of operations.
+
+    Eight running sums, lane by lane; no contraction, so the bits are the same on every machine.
+    """
+    signature = types.float64(X, types.int64, C, types.int64)
+
+    def codegen(context, builder, signature, args):
+        lanes = 8
+        double = ir.DoubleType()
+        wide = ir.VectorType(double, lanes)
+
+        def row(kind, array, number):
+            scalar = context.get_value_type(kind.dtype)
+            struct = make_array(kind)(context, builder, array)
+            stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
+            address = builder.add(builder.ptrtoint(struct.data, _I64), builder.mul(number, stride))
+            length = cgutils.unpack_tuple(builder, struct.shape, 2)[1]
+            return builder.inttoptr(address, scalar.as_pointer()), scalar, length
+
+        x, x_scalar, n_features = row(signature.args[0], args[0], args[1])
+        c, c_scalar, _ = row(signature.args[2], args[2], args[3])
+
+        def fetch(pointer, scalar, position, count):
+            align = 4 if scalar == _F32 else 8
+            where = builder.gep(pointer, [position])
+            if count > 1:
+                vector = ir.VectorType(scalar, count)
+                value = builder.load(builder.bitcast(where, vector.as_pointer()), align=align)
+                return builder.fpext(value, wide) if scalar == _F32 else value
+            value = builder.load(where, align=align)
+            return builder.fpext(value, double) if scalar == _F32 else value
+
+        def add_square(position, total, count):
+            delta = builder.fsub(
+                fetch(x, x_scalar, position, count), fetch(c, c_scalar, position, count)
+            )
+            return builder.fadd(total, builder.fmul(delta, delta))
+
+        whole = builder.and_(n_features, _I64(-lanes))
+        zero = ir.Constant(wide, [0.0] * lanes)
+        (sums,) = _loop(
+            builder, _I64(0), whole, lanes, [zero], lambda t, s: [add_square(t, s[0], lanes)]
+        )
+        total = _fold(builder, sums, builder.fadd)
+        (total,) = _loop(
+            builder, whole, n_features, 1, [total], lambda t, s: [add_square(t, s[0], 1)]
+        )
+        return total
 
     return signature, codegen
 
