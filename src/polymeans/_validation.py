@@ -34,7 +34,9 @@ def check_n_threads(value: Any) -> None:
     """Raise unless ``value`` is None or a non-zero integer."""
     if value is None or (isinstance(value, Integral) and value != 0):
         return
-    _reject("n_threads", value, "None, a positive integer, or a negative one counted from the cores")
+    _reject(
+        "n_threads", value, "None, a positive integer, or a negative one counted from the cores"
+    )
 
 
 def _reject(name: str, value: Any, wanted: str, remedy: str = "") -> None:

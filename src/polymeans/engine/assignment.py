@@ -25,9 +25,7 @@ ALGORITHMS = ("auto", "lloyd", "elkan", "lazy")
 class Assigner(Protocol):
     """What the loop asks of an assigner."""
 
-    def assign(
-        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
-    ) -> None:
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label, given those of the last call (-1: none)."""
 
     def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:

@@ -68,9 +68,7 @@ class DenseLloyd:
         own = 4 * unit + exact
         return np.array([terms * longest, (terms + exact) * longest**2, own])
 
-    def assign(
-        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
-    ) -> None:
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         from polymeans.kernels import dense
 
@@ -146,9 +144,7 @@ class DenseLazy(DenseLloyd):
         self.panels_per_group = -(-n_panels // affordable)
         self.n_groups = -(-n_panels // self.panels_per_group)
 
-    def assign(
-        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
-    ) -> None:
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         from polymeans.kernels import dense
 

@@ -27,9 +27,7 @@ class Elkan:
         self.drift = np.zeros(n_clusters, dtype=np.float32)
         self.block_rows = 256
 
-    def assign(
-        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
-    ) -> None:
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         from polymeans.kernels import elkan
 

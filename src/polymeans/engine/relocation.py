@@ -16,9 +16,7 @@ def own_distances(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> NDArra
     order = np.empty(rows.n_samples, dtype=np.int64)
     sums.group_by_label(labels, starts, order)
     rows.each(
-        lambda lo, hi: sums.own_distances(
-            rows.arrays, book, rows.norms, labels, order, lo, hi, out
-        )
+        lambda lo, hi: sums.own_distances(rows.arrays, book, rows.norms, labels, order, lo, hi, out)
     )
     return out
 

@@ -243,9 +243,7 @@ class CandidateDistances:
         chosen = self.distances[position]
         self.rows.each(lambda lo, hi: seeding.lower_closest(chosen, lo, hi, closest))
 
-    def _total(
-        self, distances: NDArray[Any], closest: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _total(self, distances: NDArray[Any], closest: NDArray[np.float64]) -> NDArray[np.float64]:
         from polymeans.kernels import seeding
 
         def part(block: tuple[int, int]) -> NDArray[np.float64]:

@@ -151,9 +151,7 @@ class SparseLloyd:
         self.own_ceiling = np.empty(rows.n_samples, dtype=np.float32)
         self.others_floor = np.empty(rows.n_samples, dtype=np.float32)
 
-    def assign(
-        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
-    ) -> None:
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         if self.table is None:
             self.table = CentroidTable(self.rows, codebook)
@@ -230,9 +228,7 @@ class SparseLazy(SparseLloyd):
         super().__init__(rows, n_clusters)
         self._moved: NDArray[np.int64] | None = None
 
-    def assign(
-        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
-    ) -> None:
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         from polymeans.kernels import sparse
 

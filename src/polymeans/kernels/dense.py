@@ -8,8 +8,8 @@ float32 scores meaningful.
 """
 
 import numpy as np
-from numba import njit
 
+from polymeans.kernels.compile import kernel
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import PANEL_BYTES, tile_scores, tile_two_best
 
@@ -21,7 +21,7 @@ DOWN = np.float32(1 - 2.0**-21)
 _FAST = {"nnan", "nsz"}
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def load_block(values, shift, shifted, lo, hi, block):
     """Rows lo:hi less the shift; the rows themselves where nothing is to be subtracted."""
     if not shifted:
@@ -32,7 +32,7 @@ def load_block(values, shift, shifted, lo, hi, block):
     return block[: hi - lo]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pack_panels(
     centers,  # IN  (k, d)
     shift,  # IN  (d,)
@@ -59,7 +59,7 @@ def pack_panels(
             norms[j] = np.sqrt(square)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def settle(
     rows,  # IN  row container
     i,  # IN  row
@@ -89,7 +89,7 @@ def settle(
     return best, label
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def assign_all(
     rows,  # IN  row container
     shift,  # IN  (d,)
@@ -173,7 +173,7 @@ def assign_all(
     return n_settled
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def renew_bounds(first, runner_up, lane_of, own_lane, base, travelled, lower):
     """New bounds for the groups that were looked at, without branches so that it vectorises."""
     zero = base * 0
@@ -185,7 +185,7 @@ def renew_bounds(first, runner_up, lane_of, own_lane, base, travelled, lower):
         lower[g] = bound if lane_of[g] >= 0 else lower[g]
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST)
+@kernel(fastmath=_FAST)
 def assign_lazy(
     rows,  # IN  row container
     shift,  # IN  (d,)
@@ -373,7 +373,7 @@ def assign_lazy(
     return examined
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def column_moments(
     values,
     weights,
@@ -390,7 +390,7 @@ def column_moments(
             totals[1, t] += w * (delta * delta)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def shifted_norms(values, shift, lo, hi, out):
     for i in range(lo, hi):
         s0 = s1 = 0.0

@@ -7,15 +7,15 @@ always tight.
 """
 
 import numpy as np
-from numba import njit
 
+from polymeans.kernels.compile import kernel
 from polymeans.kernels.rows import exact_score, row_length, squared_distance
 
 _UP = np.float32(1 + 2.0**-21)
 _DOWN = np.float32(1 - 2.0**-21)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assign_elkan(
     rows,  # IN  row container
     book,  # IN  centroids
@@ -65,7 +65,7 @@ def assign_elkan(
     return examined
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _measure(rows, i, book, j, norm, longest):
     """Exact score, and the distance it stands for rounded down and up."""
     score = exact_score(rows, i, book, j)

@@ -1,16 +1,17 @@
 """One-time passes over CSR rows: renumbering, norms, means, transposition."""
 
 import numpy as np
-from numba import njit
+
+from polymeans.kernels.compile import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def renumber(indices, rank, lo, hi, out):
     for p in range(lo, hi):
         out[p] = rank[indices[p]]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def row_norms(indptr, values, lo, hi, norms):
     for i in range(lo, hi):
         square = 0.0
@@ -19,14 +20,14 @@ def row_norms(indptr, values, lo, hi, norms):
         norms[i] = np.sqrt(square)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scale_rows(indptr, values, factors, lo, hi, out):
     for i in range(lo, hi):
         for p in range(indptr[i], indptr[i + 1]):
             out[p] = values[p] * factors[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def feature_sums(indptr, indices, values, weights, totals):
     """``totals += Σ w x`` over all rows."""
     for i in range(weights.shape[0]):
@@ -34,7 +35,7 @@ def feature_sums(indptr, indices, values, weights, totals):
             totals[indices[p]] += weights[i] * values[p]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def transpose(indptr, indices, values, starts, owners, entries):
     """Rows of each feature: ``owners`` and ``entries`` from ``starts[f]`` to ``starts[f + 1]``."""
     starts[:] = 0

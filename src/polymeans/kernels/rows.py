@@ -141,7 +141,13 @@ def _squared_distance(rows, norm, score):
     if _is(rows, DenseArrays):
         return lambda rows, norm, score: score
     if _is(rows, SparseArrays):
-        return lambda rows, norm, score: max(0.0, norm * norm + 2.0 * score)
+
+        def distance_sparse(rows, norm, score):
+            # What rounding leaves of |x|² - 2 x·c + |c|² for a row at its centroid is not distance.
+            square = norm * norm + 2.0 * score
+            return square if square > 2.0**-46 * norm * norm else 0.0
+
+        return distance_sparse
 
 
 def row_length(rows, i):

@@ -1,14 +1,14 @@
 """Distances from all rows to a few candidate rows, for k-means++ and its relatives."""
 
 import numpy as np
-from numba import njit
 
+from polymeans.kernels.compile import kernel
 from polymeans.kernels.dense import load_block
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import tile_scores
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def candidate_distances_dense(
     rows,  # IN  row container
     shift,
@@ -55,7 +55,7 @@ def candidate_distances_dense(
                             distances[j, i] = distance
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def candidate_distances_sparse(
     starts,  # IN  (d + 1,) where each feature's entries begin
     owners,  # IN  rows of the entries
@@ -79,7 +79,7 @@ def candidate_distances_sparse(
         out[i] = distance if distance > 1e-5 * scale else 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def potentials(distances, closest, weights, lo, hi, totals):
     """``totals[j] = Σ w min(closest, distances[j])`` over rows lo:hi."""
     for j in range(distances.shape[0]):
@@ -89,7 +89,7 @@ def potentials(distances, closest, weights, lo, hi, totals):
         totals[j] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lower_closest(distances, lo, hi, closest):
     for i in range(lo, hi):
         closest[i] = min(closest[i], np.float64(distances[i]))

@@ -9,9 +9,10 @@ turns a product with column j into one with the centroid.
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from polymeans.kernels.compile import kernel
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import (
     as_half_bits,
@@ -22,17 +23,17 @@ from polymeans.kernels.vector import (
 )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def round_down(value):
     return np.float32(value - abs(value) * 2.0**-22 - 1e-37)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def round_up(value):
     return np.float32(value + abs(value) * 2.0**-22 + 1e-37)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def settle(
     rows,
     i,
@@ -61,7 +62,7 @@ def settle(
     return label, exact, rival
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assign_full(
     rows,  # IN  row container
     values,  # IN  the nonzeros as float32
@@ -99,7 +100,7 @@ def assign_full(
     return n_exact
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assign_moved(
     rows,  # IN  row container
     values,  # IN  the nonzeros as float32
@@ -165,7 +166,7 @@ def assign_moved(
     return n_exact
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_columns(
     sums,  # IN  (k, d)
     scale,  # IN  (k,) float64 powers of two
@@ -190,7 +191,7 @@ def fill_columns(
             residue[j] += lost
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def touch_columns(
     rows,  # IN  row container
     sums,
@@ -215,7 +216,7 @@ def touch_columns(
         residue[j] += lost
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gather_columns(table, clusters, lo, hi, compact):
     for f in range(lo, hi):
         for m in range(clusters.shape[0]):

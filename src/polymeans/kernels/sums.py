@@ -6,12 +6,12 @@ k x d buffer.
 """
 
 import numpy as np
-from numba import njit
 
+from polymeans.kernels.compile import kernel
 from polymeans.kernels.rows import add_row, exact_score, row_dot, squared_distance
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def group_by_label(
     labels,  # IN  (m,) label of each item, negative items are left out
     starts,  # OUT (k + 1,) where each group begins
@@ -34,7 +34,7 @@ def group_by_label(
     starts[0] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def dot(a, b):
     """Inner product in a fixed order (a threaded BLAS would not promise one)."""
     n = a.shape[0]
@@ -52,7 +52,7 @@ def dot(a, b):
     return (s0 + s1) + (s2 + s3)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def resum(
     rows,  # IN  row container
     weights,  # IN  (n,)
@@ -81,7 +81,7 @@ def resum(
         cross[j] = dot(total, previous)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def shift_sums(
     rows,  # IN  row container
     weights,  # IN  (n,)
@@ -124,7 +124,7 @@ def shift_sums(
             squares[j] += w * (before + row_dot(rows, i, total))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def own_distances(
     rows,  # IN  row container
     book,  # IN  centroids
@@ -140,7 +140,7 @@ def own_distances(
         out[i] = squared_distance(rows, norms[i], exact_score(rows, i, book, labels[i]))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def weighted_squares(values, weights, lo, hi):
     total = 0.0
     for i in range(lo, hi):
@@ -148,7 +148,7 @@ def weighted_squares(values, weights, lo, hi):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def divide_rows(
     numerators,  # IN  (k, d)
     denominators,  # IN  (k,)
@@ -163,7 +163,7 @@ def divide_rows(
         squares[j] = dot(out[j], out[j])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_labels(labels, weights, sizes):
     """Rows of positive weight under each label."""
     for i in range(labels.shape[0]):
@@ -171,7 +171,7 @@ def count_labels(labels, weights, sizes):
             sizes[labels[i]] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assign_exact(
     rows,  # IN  row container
     book,  # IN  centroids
@@ -191,7 +191,7 @@ def assign_exact(
         labels[i] = label
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def closed_form_inertia(
     centers,  # IN  (k, d)
     shift,  # IN  (d,)

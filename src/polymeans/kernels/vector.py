@@ -10,10 +10,12 @@ to four times faster than the loop it replaces where few centroids are wanted. `
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+from polymeans.kernels.compile import kernel
 
 #: Bytes in one lane panel: one cache line, i.e. 16 float32 or 8 float64 centroids side by side.
 PANEL_BYTES = 64
@@ -354,7 +356,7 @@ def _make_stream(n_vectors):
 _stream16, _stream32, _stream48, _stream64 = (_make_stream(n) for n in (1, 2, 3, 4))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def stream_products(indices, values, begin, end, table, out):
     """``out = Σ values[p] * table[indices[p]]`` over the nonzeros begin:end of one row.
 

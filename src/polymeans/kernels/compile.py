@@ -1,0 +1,33 @@
+"""How kernels are compiled: once for each machine, without the GIL, never stale."""
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+
+@cache
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """``numba.njit`` without the GIL, cached on disk until any kernel source changes.
+
+    numba's own cache looks at the file a function stands in; kernels here call each other across
+    files, and a changed helper must not leave its callers behind.
+    """
+    if function is None:
+        return lambda function: kernel(function, **options)
+    dispatcher = njit(nogil=True, cache=True, **options)(function)
+    # Where numba keeps this elsewhere, caching works as usual.
+    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(cache_file, "_source_stamp"):
+        cache_file._source_stamp = _sources_digest()
+    return dispatcher

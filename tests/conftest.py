@@ -1,0 +1,37 @@
+"""Shared fixtures: small data of every kind the engine takes."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Overlapping blobs, so that bounds and ties have work to do."""
+    X, _ = make_blobs(3000, n_features=12, centers=40, cluster_std=3.0, random_state=7)
+    return X
+
+
+@pytest.fixture(scope="session")
+def documents():
+    """Rows like tf-idf: unit length, positive, few entries, skewed feature frequencies."""
+    return make_documents(2500, 800, seed=3)
+
+
+def make_documents(n_rows, n_features, seed, length=30, n_topics=12):
+    """Unit rows whose features follow a skewed law, mixed with a few topics."""
+    rng = np.random.default_rng(seed)
+    popularity = 1.0 / np.arange(1, n_features + 1)
+    rows, columns, values = [], [], []
+    topics = rng.integers(0, n_features, (n_topics, 40))
+    for i in range(n_rows):
+        common = rng.choice(n_features, length, p=popularity / popularity.sum())
+        special = rng.choice(topics[rng.integers(n_topics)], length // 2)
+        features = np.unique(np.concatenate([common, special]))
+        rows += [i] * len(features)
+        columns += features.tolist()
+        values += (rng.random(len(features)) + 0.1).tolist()
+    X = sp.csr_matrix((values, (rows, columns)), shape=(n_rows, n_features))
+    lengths = np.sqrt(X.multiply(X).sum(axis=1).A1)
+    return sp.csr_matrix(sp.diags(1 / lengths) @ X)
