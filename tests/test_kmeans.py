@@ -300,7 +300,7 @@ def test_callbacks_see_iterations_and_can_stop(blobs):
         ({"n_clusters": 0}, "n_clusters must be an integer of at least 1, got 0"),
         ({"n_clusters": 2.5}, "n_clusters"),
         ({"n_clusters": "many"}, "n_clusters"),
-        ({"metric": "manhattan"}, "metric must be one of 'euclidean', 'cosine', got 'manhattan'"),
+        ({"metric": "manhattan"}, r"metric must be one of 'euclidean', 'cosine', got 'manhattan'"),
         ({"init": "kmeans"}, "init must be one of 'k-means"),
         ({"init": np.zeros((3, 2))}, "does not match"),
         ({"init": np.full((2, 12), np.nan)}, "init contains NaN"),
@@ -326,19 +326,19 @@ def test_nan_and_infinity(blobs, documents, bad):
     sparse = documents.copy()
     sparse.data[7] = bad
     for X in (dense, sparse):
-        with pytest.raises(ValueError, match="NaN|infinity"):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
             KMeans(2).fit(X)
     model = KMeans(2, random_state=0).fit(blobs)
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.predict(dense)
 
 
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (-np.ones(3000), "Negative values.*sample_weight"),
+        (-np.ones(3000), r"Negative values.*sample_weight"),
         (np.zeros(3000), "at least one non-zero"),
-        (np.ones(7), "sample_weight.shape"),
+        (np.ones(7), r"sample_weight\.shape"),
         (np.full(3000, np.nan), "NaN"),
     ],
 )
@@ -349,9 +349,9 @@ def test_bad_weights(blobs, weights, message):
 
 def test_bad_rows(blobs):
     for X in (np.empty((0, 3)), np.empty((3, 0)), np.arange(5.0), np.zeros((2, 2, 2))):
-        with pytest.raises(ValueError, match="0 sample|0 feature|[Ee]xpected 2D|dim 3"):
+        with pytest.raises(ValueError, match=r"0 sample|0 feature|[Ee]xpected 2D|dim 3"):
             KMeans(2).fit(X)
-    with pytest.raises(ValueError, match="convert|float"):
+    with pytest.raises(ValueError, match=r"convert|float"):
         KMeans(1).fit(np.array([["a", "b"], ["c", "d"]], dtype=object))
     with pytest.raises(NotFittedError):
         KMeans(2).predict(blobs)

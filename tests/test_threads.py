@@ -1,5 +1,6 @@
 """Same bits for any number of threads; nothing hangs in pools or after a fork."""
 
+import itertools
 import multiprocessing
 import os
 import subprocess
@@ -38,7 +39,7 @@ def test_split_never_loses_a_piece():
             edges = threads.ranges(n)
             assert edges[0][0] == 0
             assert edges[-1][1] == n
-            assert all(a[1] == b[0] for a, b in zip(edges, edges[1:]))
+            assert all(a[1] == b[0] for a, b in itertools.pairwise(edges))
         for costs in ([1], [0, 0, 5], [100, 1, 1, 1], list(range(50))):
             shares = threads.shares(np.array(costs))
             assert [i for lo, hi in shares for i in range(lo, hi)] == list(range(len(costs)))

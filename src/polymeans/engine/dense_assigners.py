@@ -185,12 +185,13 @@ class DenseLazy(DenseLloyd):
                 self.upper,
                 self.lower,
                 self.block_buffer(),
-                np.empty((n_groups, self.block_rows), dtype=np.int32),
+                np.empty((n_groups, self.block_rows + 1), dtype=np.int32),
                 np.empty(n_groups, dtype=np.int32),
                 np.empty((self.block_rows, n_groups), dtype=rows.dtype),
                 np.empty((self.block_rows, n_groups), dtype=rows.dtype),
                 np.empty((self.block_rows, n_groups), dtype=np.int32),
                 np.empty(self.block_rows),
+                np.empty(self.block_rows, dtype=np.int32),
                 *self.tile_buffers(),
             )
         )

@@ -34,7 +34,7 @@ class Elkan:
         rows, book = self.rows, codebook.book
         centers = book.numerators / book.denominators[:, None]
         if rows.is_sparse:
-            # Given centroids may reach outside the used features; gaps inside are smaller, hence safe.
+            # Given centroids may reach outside the used features; gaps inside are smaller: safe.
             longest = float(np.sqrt(codebook.squared_norms.max()))
         else:
             centers = centers - rows.shift

@@ -53,7 +53,7 @@ class CentroidTable:
         # entries too small for a half are too small to matter.
         norms = np.sqrt(codebook.squared_norms[clusters]) * codebook.denominators[clusters]
         exponent = np.frexp(np.maximum(norms, 1e-300))[1]
-        self.scale[clusters] = np.ldexp(1.0, np.clip(15 - exponent, -1000, 1000))
+        self.scale[clusters] = np.ldexp(1.0, np.clip(15 - exponent, -500, 500))
 
     def _fill(self, codebook: Any, clusters: NDArray[np.integer]) -> None:
         from polymeans.kernels import sparse

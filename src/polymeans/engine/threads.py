@@ -5,6 +5,7 @@ nothing that hangs after a fork or fights with another library's pool. The pool 
 call.
 """
 
+import itertools
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -95,7 +96,7 @@ class Threads:
         """Split ``range(n)`` for work whose result does not depend on the split."""
         pieces = 1 if self.n_threads == 1 else min(4 * self.n_threads, max(1, n // smallest))
         edges = [n * piece // pieces for piece in range(pieces + 1)]
-        return [(lo, hi) for lo, hi in zip(edges, edges[1:]) if hi > lo]
+        return [(lo, hi) for lo, hi in itertools.pairwise(edges) if hi > lo]
 
     def shares(self, costs: Any) -> list[tuple[int, int]]:
         """Split ``range(len(costs))`` into runs of similar total cost."""
@@ -107,7 +108,7 @@ class Threads:
         pieces = 4 * self.n_threads
         edges = np.searchsorted(total, total[-1] * np.arange(1, pieces) / pieces, side="left") + 1
         edges = np.unique(np.r_[0, np.minimum(edges, len(costs)), len(costs)]).tolist()
-        return list(zip(edges, edges[1:]))
+        return list(itertools.pairwise(edges))
 
 
 def reduction_blocks(n: int) -> list[tuple[int, int]]:

@@ -207,12 +207,13 @@ def assign_lazy(
     upper,  # INOUT (n,) bound on the distance to the own centroid
     lower,  # INOUT (n, n_groups) bound on the distance to a group's other centroids + travelled
     block,  # BUFFER (block_rows, d)
-    queue,  # BUFFER (n_groups, block_rows) int32
+    queue,  # BUFFER (n_groups, block_rows + 1) int32
     queued,  # BUFFER (n_groups,) int32
     first,  # BUFFER (block_rows, n_groups) best score of a group
     runner_up,  # BUFFER (block_rows, n_groups)
     lane_of,  # BUFFER (block_rows, n_groups) int32
     own,  # BUFFER (block_rows,) float64, -1: row already decided
+    own_lane,  # BUFFER (block_rows,) int32
     tile,  # BUFFER (4, width)
     skip,  # BUFFER (4,) int32
     tile_best,  # BUFFER (4,)
@@ -231,15 +232,18 @@ def assign_lazy(
         b1 = min(b0 + block.shape[0], hi)
         m = b1 - b0
 
-        # 1. Which groups could hold something nearer than the own centroid?
+        # 1. Which groups could hold something nearer than the own centroid? Rows join queues
+        # without branching: which ones they join is anybody's guess, a processor's included.
         queued[:] = 0
         pending = 0
         for b in range(m):
             i = b0 + b
             a = previous[i]
-            own[b] = -1.0
+            own[b] = np.inf
+            own_lane[b] = -1
             bound = np.float32(np.inf)
             if a >= 0:
+                own[b] = -1.0
                 bound = (upper[i] + drift[a]) * UP
                 nearest_other = np.float32(np.inf)
                 for g in range(n_groups):
@@ -248,25 +252,22 @@ def assign_lazy(
                     labels[i] = a
                     upper[i] = bound
                     continue
-                own[b] = exact_score(rows, i, book, a)
-                bound = np.float32(np.sqrt(own[b])) * UP
+                score = exact_score(rows, i, book, a)
+                bound = np.float32(np.sqrt(score)) * UP
                 upper[i] = bound
                 if bound < nearest_other:
                     labels[i] = a
-                    own[b] = -1.0
                     continue
-            else:
-                own[b] = np.inf
+                own[b] = score
+                own_lane[b] = cluster_lane[a]
             pending += 1
             for g in range(n_groups):
+                joins = np.int32(not bound < lower[i, g] - travelled[g])
+                queue[g, queued[g]] = b
+                queued[g] += joins
+                lane_of[b, g] = joins - 1
                 first[b, g] = np.inf
                 runner_up[b, g] = np.inf
-                if not bound < lower[i, g] - travelled[g]:
-                    queue[g, queued[g]] = b
-                    queued[g] += 1
-                    lane_of[b, g] = 0
-                else:
-                    lane_of[b, g] = -1
         if pending == 0:
             continue
 
@@ -278,19 +279,24 @@ def assign_lazy(
                 continue
             examined += count
             waiting = queue[g]
+            last = count - 1
             for p in range(g * panels_per_group, min((g + 1) * panels_per_group, n_panels)):
                 for q in range(0, count, 4):
-                    last = count - 1
-                    for r in range(4):
-                        a = previous[b0 + waiting[min(q + r, last)]]
-                        own_here = a >= 0 and cluster_lane[a] // width == p
-                        skip[r] = cluster_lane[a] % width if own_here else -1
+                    q0 = waiting[q]
+                    q1 = waiting[min(q + 1, last)]
+                    q2 = waiting[min(q + 2, last)]
+                    q3 = waiting[min(q + 3, last)]
+                    # A lane of another panel is out of range here and skips nothing.
+                    skip[0] = own_lane[q0] - p * width
+                    skip[1] = own_lane[q1] - p * width
+                    skip[2] = own_lane[q2] - p * width
+                    skip[3] = own_lane[q3] - p * width
                     tile_two_best(
                         x,
-                        waiting[q],
-                        waiting[min(q + 1, last)],
-                        waiting[min(q + 2, last)],
-                        waiting[min(q + 3, last)],
+                        q0,
+                        q1,
+                        q2,
+                        q3,
                         panels[p],
                         starts[p],
                         skip,
@@ -300,7 +306,11 @@ def assign_lazy(
                     )
                     for r in range(min(4, count - q)):
                         b = waiting[q + r]
-                        if tile_best[r] < first[b, g]:
+                        if panels_per_group == 1:
+                            first[b, g] = tile_best[r]
+                            runner_up[b, g] = tile_second[r]
+                            lane_of[b, g] = p * width + tile_lane[r]
+                        elif tile_best[r] < first[b, g]:
                             runner_up[b, g] = min(first[b, g], tile_second[r])
                             first[b, g] = tile_best[r]
                             lane_of[b, g] = p * width + tile_lane[r]
@@ -319,13 +329,13 @@ def assign_lazy(
             second = np.inf
             lane = 0
             for g in range(n_groups):
-                if lane_of[b, g] >= 0:
-                    s = np.float64(first[b, g])
+                s = np.float64(first[b, g])  # infinite where nobody looked
+                if s < second:
                     if s < best:
                         second = min(best, np.float64(runner_up[b, g]))
                         best = s
                         lane = lane_of[b, g]
-                    elif s < second:
+                    else:
                         second = s
             candidate = square + 2 * best
             if candidate - 2 * reach > own[b]:

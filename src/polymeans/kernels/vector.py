@@ -200,7 +200,7 @@ def tile_two_best(typingctx, X, i0, i1, i2, i3, panel, start, skip, best, second
     signature = types.void(X, *rows, panel, start, skip, best, second, lane)
 
     def codegen(context, builder, signature, args):
-        scalar, itemsize, vector, totals = _emit_tile(context, builder, signature, args)
+        scalar, _itemsize, vector, totals = _emit_tile(context, builder, signature, args)
         skip_data = _pointer(context, builder, signature.args[7], args[7], _I32)
         best_data = _pointer(context, builder, signature.args[8], args[8], scalar)
         second_data = _pointer(context, builder, signature.args[9], args[9], scalar)

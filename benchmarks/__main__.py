@@ -1,0 +1,51 @@
+"""Command line of the benchmarks."""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from benchmarks.harness import MissingRequirementError, Report
+
+NAMES = {
+    "kmeans-sparse": "whole fits on text against scikit-learn and sparsekmeans",
+    "kmeans-dense": "time of an iteration and memory against scikit-learn, faiss, oneDAL, GEMM",
+    "kmeans-seeding": "k-means++ and its relatives against scikit-learn",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one benchmark; results go to the terminal and a JSON file."""
+    listing = "\n".join(f"  {name:16} {what}" for name, what in NAMES.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=f"Measure polymeans beside its peers.\n\n{listing}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("--data", type=Path, help="folder of the papers' data sets (.npz)")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
+    parser.add_argument("--only", default="", help="run only cases whose title contains this")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="measurements of each fast contender"
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=150.0,
+        help="seconds; a peer with equal iterations is extrapolated (marked ~) beyond this",
+    )
+    options = parser.parse_args(argv)
+    module = importlib.import_module("benchmarks." + options.name.replace("-", "_"))
+    report = Report(options.name, options.out)
+    try:
+        module.run(options, report)
+    except MissingRequirementError as missing:
+        print(f"{options.name}: {missing}", file=sys.stderr)
+        return 2
+    report.save()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

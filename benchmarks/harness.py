@@ -1,0 +1,177 @@
+"""Fair measurement: contenders take turns in one run, on one machine, from the same start.
+
+Shared machines are noisy, so no figure stands alone: ours is measured before, between and after
+the peers, its median is compared with each peer's best, and only ratios are meant to travel.
+"""
+
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+
+class MissingRequirementError(Exception):
+    """Something the benchmark needs is not there; the message says what and how to get it."""
+
+
+@dataclass
+class Contender:
+    """Somebody who can do the job.
+
+    ``run(n_iter)`` does it and returns what is to be compared (labels, inertia, ...). With
+    ``equal_iterations`` its time for many iterations may be extrapolated from few.
+    """
+
+    name: str
+    run: Callable[[int], dict[str, Any]]
+    equal_iterations: bool = False
+
+
+@dataclass
+class Result:
+    """What one contender achieved in one case."""
+
+    name: str
+    seconds: float
+    all_seconds: list[float]
+    outcome: dict[str, Any] = field(default_factory=dict)
+    extrapolated: bool = False
+
+
+def machine() -> str:
+    """One line that says where figures come from."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as lines:
+            model = next(line.split(":")[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        pass
+    versions = ", ".join(
+        f"{name} {version(name)}"
+        for name in ("numpy", "scipy", "scikit-learn", "numba", "faiss-cpu", "sparsekmeans")
+        if version(name)
+    )
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"
+
+
+def version(package: str) -> str:
+    """Installed version, or nothing."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def compete(
+    ours: Contender,
+    peers: list[Contender],
+    *,
+    n_iter: int,
+    repeats: int,
+    patience: float = 150.0,
+    probe: int = 3,
+) -> dict[str, Result]:
+    """Let everybody run, ours between all of them.
+
+    Parameters
+    ----------
+    ours : Contender
+    peers : list of Contender
+    n_iter : int
+        Iterations everybody is asked for.
+    repeats : int
+        Measurements; slow peers (over a tenth of the patience) get one.
+    patience : float
+        Seconds beyond which a peer with equal iterations is extrapolated from ``probe`` of them.
+    probe : int
+        Iterations to extrapolate from.
+    """
+    ours.run(2)  # compile and touch everything once
+    results = {ours.name: Result(ours.name, float("inf"), [])}
+    mine = results[ours.name]
+
+    def measure(contender: Contender, iterations: int) -> tuple[float, dict[str, Any]]:
+        began = time.perf_counter()
+        outcome = contender.run(iterations)
+        return time.perf_counter() - began, outcome
+
+    def measure_ours() -> None:
+        seconds, mine.outcome = measure(ours, n_iter)
+        mine.all_seconds.append(seconds)
+
+    measure_ours()
+    for peer in peers:
+        result = results[peer.name] = Result(peer.name, float("inf"), [])
+        if peer.equal_iterations:
+            short, _ = measure(peer, 1)
+            longer, _ = measure(peer, 1 + probe)
+            expected = short + (longer - short) / probe * (n_iter - 1)
+            if expected > patience:
+                result.all_seconds, result.extrapolated = [expected], True
+                result.outcome = {}
+                measure_ours()
+                continue
+        for repeat in range(repeats):
+            seconds, result.outcome = measure(peer, n_iter)
+            result.all_seconds.append(seconds)
+            if repeat < 2 or seconds < 5:
+                measure_ours()
+            if seconds > patience / 10:
+                break
+    mine.seconds = statistics.median(mine.all_seconds)
+    for peer in peers:
+        results[peer.name].seconds = min(results[peer.name].all_seconds)
+    return results
+
+
+class Report:
+    """Collects tables; prints them as they come, saves them as JSON."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.folder = name, folder
+        self.tables: list[dict[str, Any]] = []
+        self.machine = machine()
+        print(f"# {name}\n{self.machine}\n", flush=True)
+
+    def table(self, title: str, rows: list[dict[str, Any]], note: str = "") -> None:
+        """Print and keep one table."""
+        self.tables.append({"title": title, "rows": rows, "note": note})
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        cells = [[_show(row.get(column, "")) for column in columns] for row in rows]
+        widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+        print(f"## {title}")
+        for line in [columns, *cells]:
+            print("  " + "  ".join(text.rjust(w) for text, w in zip(line, widths, strict=True)))
+        if note:
+            print(f"  {note}")
+        print(flush=True)
+
+    def save(self) -> None:
+        """Write everything to ``folder/name.json``."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{self.name}.json"
+        content = {
+            "name": self.name,
+            "machine": self.machine,
+            "command": " ".join(sys.argv),
+            "tables": self.tables,
+        }
+        path.write_text(json.dumps(content, indent=1, default=_plain))
+        print(f"written: {path}")
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else value.item()
