@@ -60,7 +60,7 @@ def test_ties_on_an_integer_grid_go_to_the_lowest_index(algorithm, kind, dtype):
     np.testing.assert_array_equal(fit(rows, C, algorithm).labels_, reference.labels_)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     n=st.integers(2, 60),
     d=st.integers(1, 20),
@@ -71,9 +71,10 @@ def test_ties_on_an_integer_grid_go_to_the_lowest_index(algorithm, kind, dtype):
     dtype=st.sampled_from([np.float32, np.float64]),
     sparse=st.booleans(),
     coarse=st.booleans(),
+    weighted=st.booleans(),
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_ugly_rows(n, d, k, seed, scale, offset, dtype, sparse, coarse):
+def test_ugly_rows(n, d, k, seed, scale, offset, dtype, sparse, coarse, weighted):
     k = min(k, n)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + offset
@@ -84,7 +85,12 @@ def test_ugly_rows(n, d, k, seed, scale, offset, dtype, sparse, coarse):
         X[rng.random(X.shape) < 0.6] = 0
     rows = sp.csr_matrix(X) if sparse else X
     C = X[rng.choice(n, k, replace=False)]
-    results = [fit(rows, C, algorithm, max_iter=10) for algorithm in ALGORITHMS]
+    weights = 10.0 ** rng.integers(-3, 4, n) * (rng.random(n) > 0.2) if weighted else np.ones(n)
+    weights[0] = 1.0
+    results = [
+        KMeans(k, init=C, algorithm=algorithm, max_iter=10, tol=0).fit(rows, sample_weight=weights)
+        for algorithm in ALGORITHMS
+    ]
     for model in results:
         assert np.isfinite(model.cluster_centers_).all()
         assert np.isfinite(model.inertia_)

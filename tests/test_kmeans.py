@@ -217,6 +217,28 @@ def test_too_few_distinct_rows_warns():
         assert np.isfinite(model.cluster_centers_).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rows_that_are_all_zero():
+    for X in (np.zeros((6, 4)), sp.csr_matrix((6, 4))):
+        for algorithm in ("lloyd", "elkan", "lazy"):
+            for metric in ("euclidean", "cosine"):
+                model = KMeans(2, algorithm=algorithm, metric=metric, random_state=0).fit(X)
+                np.testing.assert_array_equal(model.labels_, 0)
+                np.testing.assert_array_equal(model.cluster_centers_, 0)
+                np.testing.assert_array_equal(model.predict(X), 0)
+
+
+def test_heavy_rows_leave_no_rounding_behind(blobs):
+    X = sp.csr_matrix(np.abs(blobs[:400]))
+    weights = np.where(np.arange(400) % 20 == 0, 1e12, 1e-3)
+    model = KMeans(8, init=X[:8].toarray(), tol=0).fit(X, sample_weight=weights)
+    rows = X.toarray()
+    for j in range(8):
+        mine = model.labels_ == j
+        mean = weights[mine] @ rows[mine] / weights[mine].sum()
+        np.testing.assert_allclose(model.cluster_centers_[j], mean, rtol=1e-11)
+
+
 def test_one_cluster_is_the_mean(blobs, documents):
     np.testing.assert_allclose(KMeans(1).fit(blobs).cluster_centers_[0], blobs.mean(axis=0))
     mean = np.asarray(documents.mean(axis=0)).ravel()

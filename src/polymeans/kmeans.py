@@ -208,7 +208,7 @@ class KMeans(
             self, n_runs, self.max_iter, {"X": X, "metadata": {"sample_weight": sample_weight}}
         )
         best: Run | None = None
-        with Threads(self.n_threads) as threads:
+        with self._threads(X) as threads:
             rows = make_rows(X, weights, threads, self.metric == "cosine")
             for number in range(n_runs):
                 progress.begin_run()
@@ -360,6 +360,10 @@ class KMeans(
 
     # --- the parts of a fit ------------------------------------------------------------------
 
+    def _threads(self, X: Any) -> Threads:
+        # The result does not depend on it, and a pool takes longer to start than little work.
+        return Threads(1 if _is_small(X, self.n_clusters) else self.n_threads)
+
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
         check_choice("metric", self.metric, METRICS)
@@ -459,12 +463,10 @@ class KMeans(
     ) -> tuple[NDArray[np.int32], float]:
         """Labels for given centroids, and the inertia if wanted."""
         labels = np.empty(X.shape[0], dtype=np.int32)
-        stored = X.nnz if sp.issparse(X) else X.size
-        small = stored * len(centers) < _SMALL
-        with Threads(1 if small else self.n_threads) as threads:
+        with self._threads(X) as threads:
             rows = make_rows(X, weights, threads, self.metric == "cosine")
             codebook = make_codebook(rows, centers)
-            if small:
+            if _is_small(X, len(centers)):
                 from polymeans.kernels import sums
 
                 sums.assign_exact(rows.arrays, codebook.book, 0, rows.n_samples, labels)
@@ -475,6 +477,10 @@ class KMeans(
                 distances = own_distances(rows, codebook, labels)
                 inertia = float(np.sum(distances * weights)) * rows.unit**2
         return labels, inertia * (0.5 if self.metric == "cosine" else 1.0)
+
+
+def _is_small(X: Any, n_clusters: int) -> bool:
+    return (X.nnz if sp.issparse(X) else X.size) * n_clusters < _SMALL
 
 
 def init_is(init: Any, name: str) -> bool:

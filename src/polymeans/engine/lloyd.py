@@ -84,7 +84,7 @@ def descend(
     statistics = ClusterStatistics(rows, codebook.numerators())
     labels = np.full(rows.n_samples, -1, dtype=np.int32)
     previous = labels.copy()
-    threshold = float(tol) * rows.mean_variance
+    threshold = float(tol) * rows.mean_variance if tol > 0 else 0.0
     run = Run(codebook, labels, np.inf, converged=False, n_relocated=0)
     settled = False
     for iteration in range(max_iter):

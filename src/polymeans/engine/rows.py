@@ -4,6 +4,7 @@ Both kinds offer the same view to the rest of the engine: a kernel container, no
 the spread of the data, and a few passes over all rows. Neither modifies what it was given.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,22 +57,28 @@ class DenseRows:
             X = _unit_rows(X, threads)
         self.arrays = DenseArrays(X)
 
-        total = float(weights.sum())
-        origin = X[np.argmax(weights > 0)].astype(np.float64)
-        moments = self._reduce(
-            lambda lo, hi, out: dense.column_moments(X, weights, origin, lo, hi, out)
-        )
-        moments /= total
-        mean = origin + moments[0]
-        variances = np.maximum(moments[1] - moments[0] ** 2, 0.0)
-        self.mean_variance = float(variances.mean())
         # float32 scores of rows far from the origin would drown in rounding: subtract the mean
-        # where it is the larger part of the rows' length.
-        self.shifted = not spherical and bool(mean @ mean > variances.sum())
-        shift = mean if self.shifted else np.zeros(self.n_features)
-        self.shift = shift.astype(X.dtype)
+        # where it is the larger part of the rows' length. A sample tells; labels are exact for
+        # any shift.
+        sample = X[:: max(1, self.n_samples // 1024)].astype(np.float64)
+        mean = sample.mean(axis=0)
+        self.shifted = not spherical and bool(mean @ mean > sample.var(axis=0).sum())
+        self.shift = (mean if self.shifted else np.zeros(self.n_features)).astype(X.dtype)
         self.norms = np.empty(self.n_samples)
         self.each(lambda lo, hi: dense.shifted_norms(X, self.shift, lo, hi, self.norms))
+
+    @cached_property
+    def mean_variance(self) -> float:
+        """Weighted variance of the features, averaged over them."""
+        from polymeans.kernels import dense
+
+        values, weights = self.arrays.values, self.weights
+        origin = values[np.argmax(weights > 0)].astype(np.float64)
+        moments = self._reduce(
+            lambda lo, hi, out: dense.column_moments(values, weights, origin, lo, hi, out)
+        )
+        moments /= float(weights.sum())
+        return float(np.maximum(moments[1] - moments[0] ** 2, 0.0).mean())
 
     @property
     def n_stored(self) -> int:
@@ -156,7 +163,7 @@ class SparseRows:
             values = (values / self.unit).astype(values.dtype, copy=False)
 
         frequency = np.bincount(X.indices, minlength=self.n_features)
-        self.n_used = int(np.count_nonzero(frequency))
+        self.n_used = max(1, int(np.count_nonzero(frequency)))
         self.order = np.argsort(-frequency, kind="stable")[: self.n_used]
         rank = np.full(self.n_features, -1, dtype=np.int32)
         rank[self.order] = np.arange(self.n_used, dtype=np.int32)
@@ -178,14 +185,20 @@ class SparseRows:
         self.arrays = SparseArrays(indptr, indices, values)
         self.values32 = values.astype(np.float32, copy=False)
 
-        # Σ_f Var(x_f) = E|x|² - |E x|²
-        total = float(weights.sum())
-        mean = np.zeros(self.n_used)
-        prepare.feature_sums(indptr, indices, values, weights, mean)
-        mean /= total
-        spread = float(weights @ self.norms**2) / total - float(mean @ mean)
-        self.mean_variance = max(0.0, spread) / self.n_features
         self._transposed: tuple[NDArray[Any], ...] | None = None
+
+    @cached_property
+    def mean_variance(self) -> float:
+        """Weighted variance of the features, averaged over them."""
+        from polymeans.kernels import prepare
+
+        # Σ_f Var(x_f) = E|x|² - |E x|²
+        total = float(self.weights.sum())
+        mean = np.zeros(self.n_used)
+        prepare.feature_sums(*self.arrays, self.weights, mean)
+        mean /= total
+        spread = float(self.weights @ self.norms**2) / total - float(mean @ mean)
+        return max(0.0, spread) / self.n_features
 
     def transposed(self) -> tuple[NDArray[Any], ...]:
         """Which rows have an entry of each feature (CSC), built when first asked for."""

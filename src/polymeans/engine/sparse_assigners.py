@@ -69,7 +69,7 @@ class CentroidTable:
             return residue
 
         parts = threads.map(fill, threads.ranges(codebook.n_features, smallest=256))
-        self.residue[clusters] = np.sum(parts, axis=0)[clusters]
+        self.residue[clusters] = sum(parts, np.zeros(self.n_clusters))[clusters]
 
     def _describe(self, codebook: Any) -> None:
         pad = self.n_columns - self.n_clusters

@@ -87,6 +87,13 @@ class ClusterStatistics:
         touched = n_events > 0
         emptied = touched & (self.sizes == 0)
         many = _CORRECTION[rows.is_sparse] * n_events >= self.sizes
+        # Heavy rows that leave light ones behind would leave their rounding errors there too.
+        heavy = np.bincount(
+            previous[moved][previous[moved] >= 0],
+            weights=rows.weights[moved[previous[moved] >= 0]],
+            minlength=n_clusters,
+        )
+        many |= 2 * heavy >= self.mass
         anew = touched & ~emptied & (many | ~self._holds_sums)
         if self._updates % REFRESH == 0:
             anew = touched & ~emptied

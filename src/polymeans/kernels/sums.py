@@ -114,6 +114,7 @@ def shift_sums(
             i = moved[events[e] - n_moved if arrives else events[e]]
             advance += (weights[i] if arrives else -weights[i]) * row_dot(rows, i, total)
         cross[j] = squares[j] + advance
+        before_all = squares[j]
         for e in range(starts[j], starts[j + 1]):
             arrives = events[e] >= n_moved
             i = moved[events[e] - n_moved if arrives else events[e]]
@@ -122,6 +123,8 @@ def shift_sums(
             before = row_dot(rows, i, total)
             add_row(rows, i, w, total)
             squares[j] += w * (before + row_dot(rows, i, total))
+        if squares[j] < 0.5 * before_all:
+            squares[j] = dot(total, total)  # what cancellation left would not be accurate
 
 
 @kernel
