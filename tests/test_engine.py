@@ -87,11 +87,11 @@ def test_table_is_kept_current(documents, threads, monkeypatch, halves):
         codebook.refit(statistics, change.clusters)
         table.follow(codebook, change)
         stored = table.table.view(np.float16) if halves else table.table
-        centers = stored[:, :k].astype(float) * table.slope[:k]
+        centers = stored[:, :k].astype(float) * table.columns.slope[:k]
         exact = (codebook.array / codebook.denominators[:, None]).T
         error = np.linalg.norm(centers - exact, axis=0)
         # What the table claims about itself must hold, and not be a wild overstatement.
-        claimed = table.spread[:k] * 2.0**-11
+        claimed = table.columns.spread[:k] * 2.0**-11
         assert (error <= claimed * 1.001).all()
         assert (claimed <= 2.0**-11 * np.linalg.norm(exact, axis=0)).all()
         previous = labels

@@ -33,6 +33,8 @@ class DenseLloyd:
 
     def set_order(self, order: NDArray[np.integer]) -> None:
         """Lay the centroids out in this order."""
+        from polymeans.kernels.dense import Panels
+
         n_panels = -(-self.n_clusters // self.width)
         # Panels are filled evenly: 100 centroids make seven panels of 14 or 15, not six of 16
         # and one of 4, so that every group of centroids is equally tight.
@@ -42,49 +44,41 @@ class DenseLloyd:
         self.cluster_lane = np.empty(self.n_clusters, dtype=np.int32)
         flat = self.lane_cluster.ravel()
         self.cluster_lane[flat[flat >= 0]] = np.flatnonzero(flat >= 0)
-        shape = (n_panels, self.rows.n_features, self.width)
-        self.panels = np.empty(shape, dtype=self.rows.dtype)
-        self.starts = np.empty((n_panels, self.width), dtype=self.rows.dtype)
+        dtype = self.rows.dtype
+        self.panels = Panels(
+            np.empty((n_panels, self.rows.n_features, self.width), dtype=dtype),
+            np.empty((n_panels, self.width), dtype=dtype),
+            self.lane_cluster,
+        )
 
-    def pack(self, codebook: Any) -> NDArray[np.float64]:
-        """Bring the centroids into panels; the three terms that bound a score's error."""
-        from polymeans.kernels import dense
+    def pack(self, codebook: Any) -> Any:
+        """Bring the centroids into panels; how their scores are to be read."""
+        from polymeans.kernels.dense import Frame, pack_panels
 
         rows = self.rows
         norms = np.empty(self.n_clusters)
-        dense.pack_panels(
-            codebook.centers,
-            rows.shift,
-            self.lane_cluster,
-            self.panels,
-            self.starts,
-            norms,
-        )
+        pack_panels(codebook.centers, rows.shift, self.panels, norms)
         unit = np.finfo(rows.dtype).eps / 2
         longest = float(norms.max())
         terms = 1.25 * (rows.n_features + 8) * unit
         exact = 1.25 * (rows.n_features + 8) * np.finfo(np.float64).eps
         # Distances are formed as |x|² + 2 score in the rows' precision.
         own = 4 * unit + exact
-        return np.array([terms * longest, (terms + exact) * longest**2, own])
+        error = np.array([terms * longest, (terms + exact) * longest**2, own])
+        return Frame(rows.shift, rows.shifted, rows.norms, error)
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         from polymeans.kernels import dense
 
-        rows = self.rows
-        error = self.pack(codebook)
+        rows, book = self.rows, codebook.book
+        frame = self.pack(codebook)
         self.rows.each(
             lambda lo, hi: dense.assign_all(
                 rows.arrays,
-                rows.shift,
-                rows.shifted,
-                rows.norms,
-                error,
-                codebook.book,
+                frame,
+                book,
                 self.panels,
-                self.starts,
-                self.lane_cluster,
                 lo,
                 hi,
                 labels,
@@ -92,7 +86,7 @@ class DenseLloyd:
                 np.empty(self.block_rows, dtype=rows.dtype),
                 np.empty(self.block_rows, dtype=rows.dtype),
                 np.empty(self.block_rows, dtype=np.int32),
-                *self.tile_buffers(),
+                self.tile_buffer(),
             )
         )
 
@@ -100,10 +94,12 @@ class DenseLloyd:
         """Room for one block of shifted rows (untouched, hence free, when nothing is shifted)."""
         return np.empty((self.block_rows, self.rows.n_features), dtype=self.rows.dtype)
 
-    def tile_buffers(self) -> tuple[NDArray[Any], ...]:
-        """Room for the scores of four rows, lanes to skip, and the two best."""
+    def tile_buffer(self) -> Any:
+        """Room for four rows' dealings with one panel."""
+        from polymeans.kernels.dense import Tile
+
         dtype = self.rows.dtype
-        return (
+        return Tile(
             np.empty((4, self.width), dtype=dtype),
             np.empty(4, dtype=np.int32),
             np.empty(4, dtype=dtype),
@@ -162,18 +158,13 @@ class DenseLazy(DenseLloyd):
             self.travelled = np.zeros(n_groups, dtype=np.float32)
             # Everything is looked at anyway: the own centroid needs no treatment of its own.
             previous = np.full(rows.n_samples, -1, dtype=np.int32)
-        error = self.pack(codebook)
+        frame, book = self.pack(codebook), codebook.book
         self.rows.each(
             lambda lo, hi: dense.assign_lazy(
                 rows.arrays,
-                rows.shift,
-                rows.shifted,
-                rows.norms,
-                error,
-                codebook.book,
+                frame,
+                book,
                 self.panels,
-                self.starts,
-                self.lane_cluster,
                 self.cluster_lane,
                 self.panels_per_group,
                 self.drift,
@@ -192,7 +183,7 @@ class DenseLazy(DenseLloyd):
                 np.empty((self.block_rows, n_groups), dtype=np.int32),
                 np.empty(self.block_rows),
                 np.empty(self.block_rows, dtype=np.int32),
-                *self.tile_buffers(),
+                self.tile_buffer(),
             )
         )
 

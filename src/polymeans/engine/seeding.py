@@ -260,23 +260,18 @@ class CandidateDistances:
         rows = self.rows
         assigner = DenseLloyd(rows, len(candidates))
         codebook = codebook_of_rows(rows, candidates)
-        error = assigner.pack(codebook)
+        frame, book = assigner.pack(codebook), codebook.book
         rows.each(
             lambda lo, hi: seeding.candidate_distances_dense(
                 rows.arrays,
-                rows.shift,
-                rows.shifted,
-                rows.norms,
-                error,
-                codebook.book,
+                frame,
+                book,
                 assigner.panels,
-                assigner.starts,
-                assigner.lane_cluster,
                 lo,
                 hi,
                 self.distances,
                 assigner.block_buffer(),
-                np.empty((4, assigner.width), dtype=rows.dtype),
+                assigner.tile_buffer(),
             )
         )
 

@@ -72,15 +72,21 @@ class CentroidTable:
         self.residue[clusters] = sum(parts, np.zeros(self.n_clusters))[clusters]
 
     def _describe(self, codebook: Any) -> None:
+        from polymeans.kernels.sparse import Columns
+
         pad = self.n_columns - self.n_clusters
         norms = np.sqrt(codebook.squared_norms)
         half = codebook.book.half_norms
         lost = np.sqrt(self.residue) / (self.scale * codebook.denominators)
         spread = np.maximum(lost / _HALF, 0.2 * norms)
-        self.slope = _pad(1.0 / (self.scale * codebook.denominators), pad, 0.0)
-        self.half_norms = _pad(half, pad, np.inf)
-        self.spread = _pad(spread * (1 + 2.0**-20), pad, 0.0)
-        self.floor = _pad(2.0**-21 * half + 1e-37, pad, 0.0)
+        self.columns = Columns(
+            self.table,
+            _pad(1.0 / (self.scale * codebook.denominators), pad, 0.0),
+            _pad(half, pad, np.inf),
+            _pad(spread * (1 + 2.0**-20), pad, 0.0),
+            _pad(2.0**-21 * half + 1e-37, pad, 0.0),
+            np.arange(self.n_columns, dtype=np.int32),
+        )
 
     def follow(self, codebook: Any, change: Change) -> None:
         """Bring the changed columns up to date."""
@@ -113,8 +119,8 @@ class CentroidTable:
             )
         self._describe(codebook)
 
-    def columns(self, clusters: NDArray[np.integer]) -> tuple[NDArray[Any], ...]:
-        """Table, slope, half norms, spread and floor of some clusters, side by side."""
+    def selection(self, clusters: NDArray[np.int32]) -> Any:
+        """The columns of some clusters, side by side."""
         from polymeans.kernels import sparse
 
         n_columns = _padded(len(clusters))
@@ -126,12 +132,14 @@ class CentroidTable:
             lambda r: sparse.gather_columns(self.table, clusters, *r, compact),
             threads.ranges(len(self.table), smallest=256),
         )
-        return (
+        _, slope, half_norms, spread, floor, _ = self.columns
+        return sparse.Columns(
             compact,
-            _pad(self.slope[clusters], pad, 0.0),
-            _pad(self.half_norms[clusters], pad, np.inf),
-            _pad(self.spread[clusters], pad, 0.0),
-            _pad(self.floor[clusters], pad, 0.0),
+            _pad(slope[clusters], pad, 0.0),
+            _pad(half_norms[clusters], pad, np.inf),
+            _pad(spread[clusters], pad, 0.0),
+            _pad(floor[clusters], pad, 0.0),
+            np.concatenate([clusters, np.full(pad, -1, dtype=np.int32)]),
         )
 
 
@@ -163,10 +171,7 @@ class SparseLloyd:
         """Labels of the chosen rows (none: of all) from all centroids."""
         from polymeans.kernels import sparse
 
-        table = self.table
-        n = len(chosen) or self.rows.n_samples
-        columns = np.arange(table.n_columns, dtype=np.int32)
-        book = codebook.book
+        table, book = self.table, codebook.book
         threads = self.rows.threads
         threads.map(
             lambda r: sparse.assign_full(
@@ -174,12 +179,7 @@ class SparseLloyd:
                 self.rows.values32,
                 table.reaches,
                 book,
-                table.table,
-                table.slope,
-                table.half_norms,
-                table.spread,
-                table.floor,
-                columns,
+                table.columns,
                 chosen,
                 *r,
                 labels,
@@ -187,7 +187,7 @@ class SparseLloyd:
                 self.others_floor,
                 np.empty(table.n_columns, dtype=np.float32),
             ),
-            threads.ranges(n, smallest=64),
+            threads.ranges(len(chosen) or self.rows.n_samples, smallest=64),
         )
 
     def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
@@ -235,29 +235,21 @@ class SparseLazy(SparseLloyd):
         if self._moved is None or len(self._moved) > _MOSTLY * self.n_clusters:
             super().assign(codebook, previous, labels)
             return
-        table = self.table
+        table, book = self.table, codebook.book
         clusters = self._moved.astype(np.int32)
-        compact, slope, half_norms, spread, floor = table.columns(clusters)
-        columns = np.concatenate([clusters, np.full(len(slope) - len(clusters), -1, np.int32)])
+        moved = table.selection(clusters)
         column_of = np.full(self.n_clusters, -1, dtype=np.int32)
         column_of[clusters] = np.arange(len(clusters))
         undecided = np.empty(self.rows.n_samples, dtype=bool)
-        book = codebook.book
         self.rows.each(
             lambda lo, hi: sparse.assign_moved(
                 self.rows.arrays,
                 self.rows.values32,
                 table.reaches,
                 book,
-                compact,
-                slope,
-                half_norms,
-                spread,
-                floor,
-                columns,
+                table.columns,
+                moved,
                 column_of,
-                table.spread,
-                table.floor,
                 lo,
                 hi,
                 previous,
@@ -265,7 +257,7 @@ class SparseLazy(SparseLloyd):
                 self.own_ceiling,
                 self.others_floor,
                 undecided,
-                np.empty(len(slope), dtype=np.float32),
+                np.empty(len(moved.slope), dtype=np.float32),
             )
         )
         chosen = np.flatnonzero(undecided)

@@ -7,6 +7,8 @@ rounding error, and rows whose two best scores are closer than that are decided 
 float32 scores meaningful.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from polymeans.kernels.compile import kernel
@@ -21,41 +23,75 @@ DOWN = np.float32(1 - 2.0**-21)
 _FAST = {"nnan", "nsz"}
 
 
+class Frame(NamedTuple):
+    """Where rows are measured from, and how far off a score can be.
+
+    The error of a score is at most ``error[0] * norm + error[1] + error[2] * norm²``.
+    """
+
+    shift: np.ndarray  # (d,)
+    shifted: bool  # whether the shift is not zero
+    norms: np.ndarray  # (n,) norms of the shifted rows
+    error: np.ndarray  # (3,)
+
+
+class Panels(NamedTuple):
+    """Centroids side by side, a cache line of them at a time."""
+
+    values: np.ndarray  # (n_panels, d, width) minus the shifted centroids
+    starts: np.ndarray  # (n_panels, width) half their squared norms, infinite for padding
+    clusters: np.ndarray  # (n_panels, width) whose centroid a lane holds, -1: padding
+
+
+class Tile(NamedTuple):
+    """Room for what four rows and one panel have to say to each other."""
+
+    scores: np.ndarray  # (4, width)
+    skip: np.ndarray  # (4,) int32
+    best: np.ndarray  # (4,)
+    second: np.ndarray  # (4,)
+    lane: np.ndarray  # (4,) int32
+
+
 @kernel
-def load_block(values, shift, shifted, lo, hi, block):
+def load_block(values, frame, lo, hi, block):
     """Rows lo:hi less the shift; the rows themselves where nothing is to be subtracted."""
-    if not shifted:
+    if not frame.shifted:
         return values[lo:hi]
     for i in range(lo, hi):
-        for t in range(shift.shape[0]):
-            block[i - lo, t] = values[i, t] - shift[t]
+        for t in range(frame.shift.shape[0]):
+            block[i - lo, t] = values[i, t] - frame.shift[t]
     return block[: hi - lo]
+
+
+@kernel
+def score_error(frame, i):
+    norm = frame.norms[i]
+    return frame.error[0] * norm + frame.error[1] + frame.error[2] * norm * norm
 
 
 @kernel
 def pack_panels(
     centers,  # IN  (k, d)
     shift,  # IN  (d,)
-    lane_cluster,  # IN  (n_panels, width) cluster of each lane, -1: padding
-    panels,  # OUT (n_panels, d, width)
-    starts,  # OUT (n_panels, width)
+    panels,  # OUT values and starts; IN clusters
     norms,  # OUT (k,) norms of the shifted centroids
 ):
     d = centers.shape[1]
-    for p in range(lane_cluster.shape[0]):
-        for lane in range(lane_cluster.shape[1]):
-            j = lane_cluster[p, lane]
+    for p in range(panels.clusters.shape[0]):
+        for lane in range(panels.clusters.shape[1]):
+            j = panels.clusters[p, lane]
             if j < 0:
-                starts[p, lane] = np.inf
+                panels.starts[p, lane] = np.inf
                 for t in range(d):
-                    panels[p, t, lane] = 0.0
+                    panels.values[p, t, lane] = 0.0
                 continue
             square = 0.0
             for t in range(d):
                 c = np.float64(centers[j, t]) - np.float64(shift[t])
-                panels[p, t, lane] = -c
+                panels.values[p, t, lane] = -c
                 square += c * c
-            starts[p, lane] = 0.5 * square
+            panels.starts[p, lane] = 0.5 * square
             norms[j] = np.sqrt(square)
 
 
@@ -66,22 +102,20 @@ def settle(
     block,  # IN  shifted rows
     b,  # IN  position of row i in the block
     panels,
-    starts,
-    lane_cluster,
     first,  # IN  panels first:last are searched
     last,
     limit,  # IN  lanes scoring above this are certainly not nearest
     book,
     best,  # IN  exact score to beat, and whose it is
     label,
-    tile,  # BUFFER (4, width)
+    tile,  # BUFFER
 ):
     """Nearest by exact score among the lanes that could be; the lowest index wins ties."""
     for p in range(first, last):
-        tile_scores(block, b, b, b, b, panels[p], starts[p], tile)
-        for lane in range(tile.shape[1]):
-            j = lane_cluster[p, lane]
-            if j >= 0 and tile[0, lane] <= limit:
+        tile_scores(block, b, b, b, b, panels.values[p], panels.starts[p], tile.scores)
+        for lane in range(panels.clusters.shape[1]):
+            j = panels.clusters[p, lane]
+            if j >= 0 and tile.scores[0, lane] <= limit:
                 score = exact_score(rows, i, book, j)
                 if score < best or (score == best and j < label):
                     best = score
@@ -89,17 +123,30 @@ def settle(
     return best, label
 
 
+@kernel
+def meet(block, q0, q1, q2, q3, panels, p, tile):
+    """The two best lanes of panel p for four rows of a block, lanes in ``tile.skip`` aside."""
+    tile_two_best(
+        block,
+        q0,
+        q1,
+        q2,
+        q3,
+        panels.values[p],
+        panels.starts[p],
+        tile.skip,
+        tile.best,
+        tile.second,
+        tile.lane,
+    )
+
+
 @kernel(fastmath=_FAST)
 def assign_all(
     rows,  # IN  row container
-    shift,  # IN  (d,)
-    shifted,  # IN  whether shift is not zero
-    norms,  # IN  (n,) norms of the shifted rows
-    error,  # IN  (3,) score error is at most error[0] * norm + error[1] + error[2] * norm^2
+    frame,  # IN  where scores are measured from
     book,  # IN  centroids
-    panels,
-    starts,
-    lane_cluster,
+    panels,  # IN  the same, packed
     lo,
     hi,
     labels,  # OUT (n,)
@@ -107,68 +154,41 @@ def assign_all(
     best,  # BUFFER (block_rows,)
     second,  # BUFFER (block_rows,)
     lane_of,  # BUFFER (block_rows,) int32
-    tile,  # BUFFER (4, width)
-    skip,  # BUFFER (4,) int32
-    tile_best,  # BUFFER (4,)
-    tile_second,  # BUFFER (4,)
-    tile_lane,  # BUFFER (4,) int32
+    tile,  # BUFFER
 ):
     """Label of every row, all centroids looked at. Returns how many rows needed exact scores."""
-    width = PANEL_BYTES // tile.itemsize
-    skip[:] = -1
+    width = PANEL_BYTES // best.itemsize
+    n_panels = panels.values.shape[0]
+    tile.skip[:] = -1
     n_settled = 0
     for b0 in range(lo, hi, block.shape[0]):
         b1 = min(b0 + block.shape[0], hi)
         m = b1 - b0
-        x = load_block(rows.values, shift, shifted, b0, b1, block)
+        x = load_block(rows.values, frame, b0, b1, block)
         for b in range(m):
             best[b] = np.inf
             second[b] = np.inf
-        for p in range(panels.shape[0]):
+        for p in range(n_panels):
             for b in range(0, m, 4):
-                tile_two_best(
-                    x,
-                    b,
-                    min(b + 1, m - 1),
-                    min(b + 2, m - 1),
-                    min(b + 3, m - 1),
-                    panels[p],
-                    starts[p],
-                    skip,
-                    tile_best,
-                    tile_second,
-                    tile_lane,
-                )
+                meet(x, b, min(b + 1, m - 1), min(b + 2, m - 1), min(b + 3, m - 1), panels, p, tile)
                 for r in range(min(4, m - b)):
                     q = b + r
-                    if tile_best[r] < best[q]:
-                        second[q] = min(best[q], tile_second[r])
-                        best[q] = tile_best[r]
-                        lane_of[q] = p * width + tile_lane[r]
-                    elif tile_best[r] < second[q]:
-                        second[q] = tile_best[r]
+                    if tile.best[r] < best[q]:
+                        second[q] = min(best[q], tile.second[r])
+                        best[q] = tile.best[r]
+                        lane_of[q] = p * width + tile.lane[r]
+                    elif tile.best[r] < second[q]:
+                        second[q] = tile.best[r]
         for b in range(m):
             i = b0 + b
-            reach = error[0] * norms[i] + error[1] + error[2] * norms[i] * norms[i]
+            reach = score_error(frame, i)
             if second[b] - best[b] > 2 * reach:
-                labels[i] = lane_cluster[lane_of[b] // width, lane_of[b] % width]
+                labels[i] = panels.clusters[lane_of[b] // width, lane_of[b] % width]
             else:
                 n_settled += 1
+                limit = best[b] + 2 * reach
                 _, labels[i] = settle(
-                    rows,
-                    i,
-                    x,
-                    b,
-                    panels,
-                    starts,
-                    lane_cluster,
-                    0,
-                    panels.shape[0],
-                    best[b] + 2 * reach,
-                    book,
-                    np.inf,
-                    -1,
-                    tile,
+                    rows, i, x, b, panels, 0, n_panels, limit, book, np.inf, -1, tile
                 )
     return n_settled
 
@@ -188,14 +208,9 @@ def renew_bounds(first, runner_up, lane_of, own_lane, base, travelled, lower):
 @kernel(fastmath=_FAST)
 def assign_lazy(
     rows,  # IN  row container
-    shift,  # IN  (d,)
-    shifted,  # IN  whether shift is not zero
-    norms,  # IN  (n,) norms of the shifted rows
-    error,  # IN  (3,) score error is at most error[0] * norm + error[1] + error[2] * norm^2
+    frame,  # IN  where scores are measured from
     book,  # IN  centroids
-    panels,
-    starts,
-    lane_cluster,
+    panels,  # IN  the same, packed
     cluster_lane,  # IN  (k,) position of each centroid among the lanes
     panels_per_group,  # IN
     drift,  # IN  (k,) how far each centroid moved since the last call, rounded up
@@ -214,19 +229,15 @@ def assign_lazy(
     lane_of,  # BUFFER (block_rows, n_groups) int32
     own,  # BUFFER (block_rows,) float64, -1: row already decided
     own_lane,  # BUFFER (block_rows,) int32
-    tile,  # BUFFER (4, width)
-    skip,  # BUFFER (4,) int32
-    tile_best,  # BUFFER (4,)
-    tile_second,  # BUFFER (4,)
-    tile_lane,  # BUFFER (4,) int32
+    tile,  # BUFFER
 ):
     """Label of every row, looking only at groups of centroids its bounds cannot rule out.
 
     Returns the number of row-group pairs that were looked at.
     """
-    width = PANEL_BYTES // tile.itemsize
+    width = PANEL_BYTES // first.itemsize
     n_groups = lower.shape[1]
-    n_panels = panels.shape[0]
+    n_panels = panels.values.shape[0]
     examined = 0
     for b0 in range(lo, hi, block.shape[0]):
         b1 = min(b0 + block.shape[0], hi)
@@ -272,7 +283,7 @@ def assign_lazy(
             continue
 
         # 2. Scores, group by group, so that a panel serves many rows while it is in cache.
-        x = load_block(rows.values, shift, shifted, b0, b1, block)
+        x = load_block(rows.values, frame, b0, b1, block)
         for g in range(n_groups):
             count = queued[g]
             if count == 0:
@@ -287,35 +298,23 @@ def assign_lazy(
                     q2 = waiting[min(q + 2, last)]
                     q3 = waiting[min(q + 3, last)]
                     # A lane of another panel is out of range here and skips nothing.
-                    skip[0] = own_lane[q0] - p * width
-                    skip[1] = own_lane[q1] - p * width
-                    skip[2] = own_lane[q2] - p * width
-                    skip[3] = own_lane[q3] - p * width
-                    tile_two_best(
-                        x,
-                        q0,
-                        q1,
-                        q2,
-                        q3,
-                        panels[p],
-                        starts[p],
-                        skip,
-                        tile_best,
-                        tile_second,
-                        tile_lane,
-                    )
+                    tile.skip[0] = own_lane[q0] - p * width
+                    tile.skip[1] = own_lane[q1] - p * width
+                    tile.skip[2] = own_lane[q2] - p * width
+                    tile.skip[3] = own_lane[q3] - p * width
+                    meet(x, q0, q1, q2, q3, panels, p, tile)
                     for r in range(min(4, count - q)):
                         b = waiting[q + r]
                         if panels_per_group == 1:
-                            first[b, g] = tile_best[r]
-                            runner_up[b, g] = tile_second[r]
-                            lane_of[b, g] = p * width + tile_lane[r]
-                        elif tile_best[r] < first[b, g]:
-                            runner_up[b, g] = min(first[b, g], tile_second[r])
-                            first[b, g] = tile_best[r]
-                            lane_of[b, g] = p * width + tile_lane[r]
-                        elif tile_best[r] < runner_up[b, g]:
-                            runner_up[b, g] = tile_best[r]
+                            first[b, g] = tile.best[r]
+                            runner_up[b, g] = tile.second[r]
+                            lane_of[b, g] = p * width + tile.lane[r]
+                        elif tile.best[r] < first[b, g]:
+                            runner_up[b, g] = min(first[b, g], tile.second[r])
+                            first[b, g] = tile.best[r]
+                            lane_of[b, g] = p * width + tile.lane[r]
+                        elif tile.best[r] < runner_up[b, g]:
+                            runner_up[b, g] = tile.best[r]
 
         # 3. Decide, and renew the bounds of the groups that were looked at.
         for b in range(m):
@@ -323,8 +322,8 @@ def assign_lazy(
                 continue
             i = b0 + b
             a = previous[i]
-            square = np.float64(norms[i]) * norms[i]
-            reach = error[0] * norms[i] + error[1] + error[2] * square
+            square = frame.norms[i] * frame.norms[i]
+            reach = score_error(frame, i)
             best = np.inf
             second = np.inf
             lane = 0
@@ -341,7 +340,7 @@ def assign_lazy(
             if candidate - 2 * reach > own[b]:
                 label = a
             elif candidate + 2 * reach < own[b] and second - best > 2 * reach:
-                label = lane_cluster[lane // width, lane % width]
+                label = panels.clusters[lane // width, lane % width]
                 upper[i] = np.float32(np.sqrt(max(0.0, candidate + 2 * reach))) * UP
             else:
                 label = a
@@ -355,8 +354,6 @@ def assign_lazy(
                             x,
                             b,
                             panels,
-                            starts,
-                            lane_cluster,
                             g * panels_per_group,
                             min((g + 1) * panels_per_group, n_panels),
                             limit,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.dense import load_block
+from polymeans.kernels.dense import load_block, score_error
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import tile_scores
 
@@ -11,44 +11,31 @@ from polymeans.kernels.vector import tile_scores
 @kernel
 def candidate_distances_dense(
     rows,  # IN  row container
-    shift,
-    shifted,
-    norms,  # IN  (n,) norms of the shifted rows
-    error,  # IN  (3,) see assign_lazy
+    frame,  # IN  where scores are measured from
     book,  # IN  the candidates as centroids
-    panels,  # IN  the candidates as panels
-    starts,
-    lane_cluster,
+    panels,  # IN  the candidates, packed
     lo,
     hi,
     distances,  # OUT (n_candidates, n) squared distances
     block,  # BUFFER (block_rows, d)
-    tile,  # BUFFER (4, width)
+    tile,  # BUFFER
 ):
     for b0 in range(lo, hi, block.shape[0]):
         b1 = min(b0 + block.shape[0], hi)
-        m = b1 - b0
-        x = load_block(rows.values, shift, shifted, b0, b1, block)
-        for p in range(panels.shape[0]):
-            for b in range(0, m, 4):
-                tile_scores(
-                    x,
-                    b,
-                    min(b + 1, m - 1),
-                    min(b + 2, m - 1),
-                    min(b + 3, m - 1),
-                    panels[p],
-                    starts[p],
-                    tile,
-                )
-                for r in range(min(4, m - b)):
+        last = b1 - b0 - 1
+        x = load_block(rows.values, frame, b0, b1, block)
+        for p in range(panels.values.shape[0]):
+            for b in range(0, last + 1, 4):
+                quartet = (b, min(b + 1, last), min(b + 2, last), min(b + 3, last))
+                tile_scores(x, *quartet, panels.values[p], panels.starts[p], tile.scores)
+                for r in range(min(4, last + 1 - b)):
                     i = b0 + b + r
-                    square = np.float64(norms[i]) * norms[i]
-                    reach = error[0] * norms[i] + error[1] + error[2] * square
-                    for lane in range(lane_cluster.shape[1]):
-                        j = lane_cluster[p, lane]
+                    square = frame.norms[i] * frame.norms[i]
+                    reach = score_error(frame, i)
+                    for lane in range(panels.clusters.shape[1]):
+                        j = panels.clusters[p, lane]
                         if j >= 0:
-                            distance = square + 2 * np.float64(tile[r, lane])
+                            distance = square + 2 * np.float64(tile.scores[r, lane])
                             # A copy of a candidate must come out at zero, not at rounding noise.
                             if distance <= 32 * reach:
                                 distance = exact_score(rows, i, book, j)

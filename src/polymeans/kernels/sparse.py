@@ -8,6 +8,8 @@ told apart are decided by ``exact_score``. The table holds scaled cluster *sums*
 turns a product with column j into one with the centroid.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import types
 from numba.extending import overload
@@ -21,6 +23,27 @@ from polymeans.kernels.vector import (
     sift,
     stream_products,
 )
+
+
+class Columns(NamedTuple):
+    """Some centroids side by side: a score is ``half_norms[m] - slope[m] * product``.
+
+    It is wrong by at most ``reach * spread[m] + floor[m]``, ``reach`` being the row's share.
+    """
+
+    table: np.ndarray  # (d, m) bits of halves, or float32
+    slope: np.ndarray  # (m,) float32, as are the next three
+    half_norms: np.ndarray
+    spread: np.ndarray
+    floor: np.ndarray
+    clusters: np.ndarray  # (m,) whose column this is
+
+
+@kernel
+def bracket_row(rows, values, i, reach, columns, scores):
+    """Lower bounds on the scores of row i; returns an upper bound on the smallest score."""
+    stream_products(rows.indices, values, rows.indptr[i], rows.indptr[i + 1], columns.table, scores)
+    return bracket(columns.slope, columns.half_norms, columns.spread, columns.floor, reach, scores)
 
 
 @kernel
@@ -38,7 +61,7 @@ def settle(
     rows,
     i,
     book,
-    columns,  # IN  (m,) cluster of each column
+    clusters,  # IN  (m,) cluster of each column
     scores,  # IN  lower bounds
     ceiling,
     exact,  # IN  exact score to beat, and whose it is (-1: nobody's)
@@ -51,7 +74,7 @@ def settle(
     rival = np.inf
     for column in range(scores.shape[0]):
         if scores[column] <= ceiling:
-            j = columns[column]
+            j = clusters[column]
             score = exact_score(rows, i, book, j)
             if score < exact or (score == exact and j < label):
                 rival = min(rival, exact)
@@ -68,12 +91,7 @@ def assign_full(
     values,  # IN  the nonzeros as float32
     reaches,  # IN  (n,) float32 norm times relative error of a product
     book,  # IN  centroids
-    table,
-    slope,
-    half_norms,
-    spread,
-    floor,
-    columns,  # IN  (m,) 0 .. k-1
+    columns,  # IN  the same, all of them as columns
     chosen,  # IN  rows to label; empty: all of lo:hi
     lo,
     hi,
@@ -86,12 +104,13 @@ def assign_full(
     n_exact = 0
     for position in range(lo, hi):
         i = chosen[position] if chosen.shape[0] else position
-        stream_products(rows.indices, values, rows.indptr[i], rows.indptr[i + 1], table, scores)
-        ceiling = bracket(slope, half_norms, spread, floor, reaches[i], scores)
+        ceiling = bracket_row(rows, values, i, reaches[i], columns, scores)
         n_possible, label, others = sift(scores, ceiling)
         if n_possible > 1:
             n_exact += 1
-            label, exact, rival = settle(rows, i, book, columns, scores, ceiling, np.inf, -1)
+            label, exact, rival = settle(
+                rows, i, book, columns.clusters, scores, ceiling, np.inf, -1
+            )
             ceiling = round_up(exact)
             others = min(others, round_down(rival))
         labels[i] = label
@@ -106,15 +125,9 @@ def assign_moved(
     values,  # IN  the nonzeros as float32
     reaches,  # IN  (n,)
     book,  # IN  centroids
-    table,  # IN  (d, m) only the columns of centroids that moved
-    slope,
-    half_norms,
-    spread,
-    floor,
-    columns,  # IN  (m,) their clusters
+    everyone,  # IN  all centroids as columns
+    moved,  # IN  the columns of centroids that moved
     column_of,  # IN  (k,) where a cluster stands among them, -1: it did not move
-    all_spread,  # IN  (k,)
-    all_floor,  # IN  (k,)
     lo,
     hi,
     previous,  # IN  (n,)
@@ -131,9 +144,8 @@ def assign_moved(
     """
     n_exact = 0
     for i in range(lo, hi):
-        stream_products(rows.indices, values, rows.indptr[i], rows.indptr[i + 1], table, scores)
         reach = reaches[i]
-        ceiling = bracket(slope, half_norms, spread, floor, reach, scores)
+        ceiling = bracket_row(rows, values, i, reach, moved, scores)
         a = previous[i]
         own_stood = column_of[a] < 0
         if own_stood:
@@ -142,22 +154,25 @@ def assign_moved(
         if undecided[i]:
             continue
         n_possible, last, others = sift(scores, ceiling)
-        label = columns[last] if last >= 0 else a
+        label = moved.clusters[last] if last >= 0 else a
+        exact = np.inf
+        rival_label = -1
+        contested = n_possible > 1
         if own_stood:
-            own_floor = own_ceiling[i] - np.float32(2.5) * (reach * all_spread[a] + all_floor[a])
+            own_error = reach * everyone.spread[a] + everyone.floor[a]
+            own_floor = own_ceiling[i] - np.float32(2.5) * own_error
             if own_floor > ceiling:
                 others = min(others, own_floor)
-            elif n_possible > 0:
-                n_exact += 1
-                label, exact, rival = settle(
-                    rows, i, book, columns, scores, ceiling, exact_score(rows, i, book, a), a
-                )
-                ceiling = round_up(exact)
-                others = min(others, round_down(rival))
-                n_possible = 0
-        if n_possible > 1:
+            else:
+                contested = n_possible > 0
+                if contested:
+                    exact = exact_score(rows, i, book, a)
+                    rival_label = a
+        if contested:
             n_exact += 1
-            label, exact, rival = settle(rows, i, book, columns, scores, ceiling, np.inf, -1)
+            label, exact, rival = settle(
+                rows, i, book, moved.clusters, scores, ceiling, exact, rival_label
+            )
             ceiling = round_up(exact)
             others = min(others, round_down(rival))
         labels[i] = label
