@@ -63,9 +63,10 @@ class KMeans(
 
     **Cost.** An iteration takes at most ``n_samples * n_clusters * n_features`` multiplications
     (sparse rows: stored entries times clusters), late ones a fraction of that. Memory beyond the
-    data: the centroids and as much again for their sums; 4 bytes for each row and group of about
-    16 centroids (dense, at most half the size of the data or 32 MiB); 8 bytes for each stored
-    entry and 2 for each centroid entry (sparse). Sparse rows are never made dense.
+    data: the centroids and twice as much again for their sums (in float64); dense rows, 4 bytes for
+    each row and group of 16 centroids (8 for float64), groups growing so that this stays below
+    half the size of the data or 32 MiB, whichever is more; sparse rows, 8 bytes for each stored
+    entry and 2 for each centroid entry. Sparse rows are never made dense.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class KMeans(
         ``seconds``.
     n_features_in_ : int
         Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, where X has string names.
 
     See Also

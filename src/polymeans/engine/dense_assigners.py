@@ -10,6 +10,9 @@ from polymeans.engine.statistics import Change
 #: Room for group bounds: this, or half the size of the data if that is more (up to the limit).
 _BOUND_BYTES, _BOUND_BYTES_LIMIT = 32 * 2**20, 256 * 2**20
 
+#: Share of row-group pairs above which bounds cost more than they save.
+_WASTED = 0.75
+
 
 class DenseLloyd:
     """Looks at every centroid for every row.
@@ -133,33 +136,54 @@ class DenseLazy(DenseLloyd):
 
     def __init__(self, rows: Any, n_clusters: int) -> None:
         super().__init__(rows, n_clusters)
-        self._calls = 0
         n_panels = len(self.lane_cluster)
         budget = np.clip(rows.n_stored * rows.dtype.itemsize // 2, _BOUND_BYTES, _BOUND_BYTES_LIMIT)
-        affordable = max(1, int(budget // (4 * rows.n_samples)))
+        affordable = int(budget // (4 * rows.n_samples))
+        affordable = max(1, affordable // 16 * 16 if affordable > 16 else affordable)
         self.panels_per_group = -(-n_panels // affordable)
         self.n_groups = -(-n_panels // self.panels_per_group)
+        self.bounded = False
+        # Starting points move far at first; bounds and groups from before would be wasted.
+        self._plain_calls = 1
+        self._next_rest = 2
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
-        from polymeans.kernels import dense
-
-        self._calls += 1
-        if self._calls == 1:
-            # Starting points move far at first; bounds and groups from before would be wasted.
+        if self._plain_calls:
+            self._plain_calls -= 1
+            self.bounded = False
             super().assign(codebook, previous, labels)
             return
-        rows, n_groups = self.rows, self.n_groups
-        if self._calls == 2:
-            self.set_order(order_by_similarity(codebook.centers.astype(np.float64), self.width))
-            self.upper = np.full(rows.n_samples, np.inf, dtype=np.float32)
-            self.lower = np.zeros((rows.n_samples, n_groups), dtype=np.float32)
-            self.drift = np.zeros(self.n_clusters, dtype=np.float32)
-            self.travelled = np.zeros(n_groups, dtype=np.float32)
+        fresh = not self.bounded
+        if fresh:
+            self._begin_bounds(codebook)
             # Everything is looked at anyway: the own centroid needs no treatment of its own.
-            previous = np.full(rows.n_samples, -1, dtype=np.int32)
+            previous = np.full(self.rows.n_samples, -1, dtype=np.int32)
+        examined = self._assign_bounded(codebook, previous, labels)
+        if not fresh and examined > _WASTED * self.rows.n_samples * self.n_groups:
+            # Nothing to gain now. Look at everything for a while, ever longer if it stays so.
+            self._plain_calls, self._next_rest = self._next_rest, 2 * self._next_rest
+
+    def _begin_bounds(self, codebook: Any) -> None:
+        n_samples = self.rows.n_samples
+        self.set_order(order_by_similarity(codebook.centers.astype(np.float64), self.width))
+        # Sixteen groups are tested at a time.
+        n_padded = -(-self.n_groups // 16) * 16
+        self.upper = np.full(n_samples, np.inf, dtype=np.float32)
+        self.lower = np.zeros((n_samples, n_padded), dtype=np.float32)
+        self.drift = np.zeros(self.n_clusters, dtype=np.float32)
+        self.travelled = np.zeros(n_padded, dtype=np.float32)
+        self.bounded = True
+
+    def _assign_bounded(
+        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> int:
+        """Labels by bounds; how many pairs of a row and a group were looked at."""
+        from polymeans.kernels import dense
+
+        rows, n_groups = self.rows, self.n_groups
         frame, book = self.pack(codebook), codebook.book
-        self.rows.each(
+        parts = self.rows.each(
             lambda lo, hi: dense.assign_lazy(
                 rows.arrays,
                 frame,
@@ -176,24 +200,27 @@ class DenseLazy(DenseLloyd):
                 self.upper,
                 self.lower,
                 self.block_buffer(),
-                np.empty((n_groups, self.block_rows + 1), dtype=np.int32),
+                np.empty((n_groups, self.block_rows), dtype=np.int32),
                 np.empty(n_groups, dtype=np.int32),
                 np.empty((self.block_rows, n_groups), dtype=rows.dtype),
                 np.empty((self.block_rows, n_groups), dtype=rows.dtype),
                 np.empty((self.block_rows, n_groups), dtype=np.int32),
+                np.empty(self.block_rows, dtype=np.int32),
                 np.empty(self.block_rows),
                 np.empty(self.block_rows, dtype=np.int32),
+                np.empty((self.block_rows, len(self.travelled) // 16), dtype=np.uint32),
                 self.tile_buffer(),
             )
         )
+        return sum(parts)
 
     def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
         """Let the bounds sink by what the centroids moved."""
-        if self._calls < 2:
+        if not self.bounded:
             return
         self.drift = (drift * (1 + 2.0**-20)).astype(np.float32)
         group = self.cluster_lane // self.width // self.panels_per_group
-        farthest = np.zeros(self.n_groups)
+        farthest = np.zeros(len(self.travelled))
         np.maximum.at(farthest, group, self.drift.astype(np.float64))
         travelled = self.travelled.astype(np.float64) + farthest
         # Rounded up only where something moved: a group at rest keeps its bounds for good.
@@ -202,7 +229,7 @@ class DenseLazy(DenseLloyd):
 
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Bounds of rows whose label was changed from outside say nothing any more."""
-        if self._calls >= 2:
+        if self.bounded:
             self.upper[moved_rows] = np.inf
             self.lower[moved_rows] = -np.inf
 

@@ -13,7 +13,14 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.rows import exact_score
-from polymeans.kernels.vector import PANEL_BYTES, tile_scores, tile_two_best
+from polymeans.kernels.vector import (
+    PANEL_BYTES,
+    lowest_bit,
+    possible_groups,
+    quick_squared_distance,
+    tile_scores,
+    tile_two_best,
+)
 
 # Bounds are float32 whatever the rows are: rounded outwards by a few units in the last place.
 UP = np.float32(1 + 2.0**-21)
@@ -193,16 +200,18 @@ def assign_all(
     return n_settled
 
 
-@kernel(fastmath=_FAST)
-def renew_bounds(first, runner_up, lane_of, own_lane, base, travelled, lower):
-    """New bounds for the groups that were looked at, without branches so that it vectorises."""
-    zero = base * 0
-    for g in range(lower.shape[0]):
-        score = runner_up[g] if lane_of[g] == own_lane else first[g]
-        square = base + (score + score)
-        square = square if square > zero else zero
-        bound = (np.float32(np.sqrt(square)) + travelled[g]) * DOWN
-        lower[g] = bound if lane_of[g] >= 0 else lower[g]
+@kernel
+def find_groups(lower, i, travelled, bound, n_groups, masks):
+    """Mark the groups whose bound is not above ``bound``; whether there are any."""
+    found = np.uint32(0)
+    for c in range(masks.shape[0]):
+        mask = possible_groups(lower, i, travelled, 16 * c, bound)
+        left = n_groups - 16 * c
+        if left < 16:
+            mask &= (np.uint32(1) << np.uint32(left)) - np.uint32(1)
+        masks[c] = mask
+        found |= mask
+    return found != 0
 
 
 @kernel(fastmath=_FAST)
@@ -214,21 +223,23 @@ def assign_lazy(
     cluster_lane,  # IN  (k,) position of each centroid among the lanes
     panels_per_group,  # IN
     drift,  # IN  (k,) how far each centroid moved since the last call, rounded up
-    travelled,  # IN  (n_groups,) total of the largest drift in each group, rounded up
+    travelled,  # IN  (n_padded,) total of the largest drift in each group, rounded up
     lo,
     hi,
     previous,  # IN  (n,) labels of the last call, -1: none
     labels,  # OUT (n,)
     upper,  # INOUT (n,) bound on the distance to the own centroid
-    lower,  # INOUT (n, n_groups) bound on the distance to a group's other centroids + travelled
+    lower,  # INOUT (n, n_padded) bound on the distance to a group's other centroids + travelled
     block,  # BUFFER (block_rows, d)
-    queue,  # BUFFER (n_groups, block_rows + 1) int32
+    queue,  # BUFFER (n_groups, block_rows) int32
     queued,  # BUFFER (n_groups,) int32
     first,  # BUFFER (block_rows, n_groups) best score of a group
     runner_up,  # BUFFER (block_rows, n_groups)
     lane_of,  # BUFFER (block_rows, n_groups) int32
-    own,  # BUFFER (block_rows,) float64, -1: row already decided
+    pending,  # BUFFER (block_rows,) int32 rows of the block that are not decided by bounds
+    own,  # BUFFER (block_rows,) float64 their squared distance to the own centroid, nearly
     own_lane,  # BUFFER (block_rows,) int32
+    masks,  # BUFFER (block_rows, n_chunks) uint32 groups to look at, sixteen to an entry
     tile,  # BUFFER
 ):
     """Label of every row, looking only at groups of centroids its bounds cannot rule out.
@@ -236,50 +247,48 @@ def assign_lazy(
     Returns the number of row-group pairs that were looked at.
     """
     width = PANEL_BYTES // first.itemsize
-    n_groups = lower.shape[1]
+    n_groups = queued.shape[0]
     n_panels = panels.values.shape[0]
+    # Own distances are quick ones: this is how far they can be off, relatively.
+    blur = (rows.values.shape[1] + 8) * (2.0**-24 if width == 16 else 2.0**-53)
     examined = 0
     for b0 in range(lo, hi, block.shape[0]):
         b1 = min(b0 + block.shape[0], hi)
-        m = b1 - b0
 
-        # 1. Which groups could hold something nearer than the own centroid? Rows join queues
-        # without branching: which ones they join is anybody's guess, a processor's included.
+        # 1. Which groups could hold something nearer than the own centroid?
         queued[:] = 0
-        pending = 0
-        for b in range(m):
+        n_pending = 0
+        for b in range(b1 - b0):
             i = b0 + b
             a = previous[i]
+            bound = np.float32(np.inf)
             own[b] = np.inf
             own_lane[b] = -1
-            bound = np.float32(np.inf)
             if a >= 0:
-                own[b] = -1.0
                 bound = (upper[i] + drift[a]) * UP
-                nearest_other = np.float32(np.inf)
-                for g in range(n_groups):
-                    nearest_other = min(nearest_other, lower[i, g] - travelled[g])
-                if bound < nearest_other:
+                if not find_groups(lower, i, travelled, bound, n_groups, masks[b]):
                     labels[i] = a
                     upper[i] = bound
                     continue
-                score = exact_score(rows, i, book, a)
-                bound = np.float32(np.sqrt(score)) * UP
-                upper[i] = bound
-                if bound < nearest_other:
-                    labels[i] = a
-                    continue
-                own[b] = score
+                own[b] = quick_squared_distance(rows.values, i, book.numerators, a)
                 own_lane[b] = cluster_lane[a]
-            pending += 1
-            for g in range(n_groups):
-                joins = np.int32(not bound < lower[i, g] - travelled[g])
-                queue[g, queued[g]] = b
-                queued[g] += joins
-                lane_of[b, g] = joins - 1
-                first[b, g] = np.inf
-                runner_up[b, g] = np.inf
-        if pending == 0:
+                bound = np.float32(np.sqrt(own[b] * (1 + blur))) * UP
+                upper[i] = bound
+            if not find_groups(lower, i, travelled, bound, n_groups, masks[b]):
+                labels[i] = a
+                continue
+            pending[n_pending] = b
+            n_pending += 1
+            for c in range(masks.shape[1]):
+                mask = masks[b, c]
+                while mask:
+                    g = 16 * c + lowest_bit(mask)
+                    mask &= mask - np.uint32(1)
+                    queue[g, queued[g]] = b
+                    queued[g] += 1
+                    first[b, g] = np.inf
+                    runner_up[b, g] = np.inf
+        if n_pending == 0:
             continue
 
         # 2. Scores, group by group, so that a panel serves many rows while it is in cache.
@@ -317,9 +326,8 @@ def assign_lazy(
                             runner_up[b, g] = tile.best[r]
 
         # 3. Decide, and renew the bounds of the groups that were looked at.
-        for b in range(m):
-            if own[b] < 0.0:
-                continue
+        for position in range(n_pending):
+            b = pending[position]
             i = b0 + b
             a = previous[i]
             square = frame.norms[i] * frame.norms[i]
@@ -327,55 +335,51 @@ def assign_lazy(
             best = np.inf
             second = np.inf
             lane = 0
-            for g in range(n_groups):
-                s = np.float64(first[b, g])  # infinite where nobody looked
-                if s < second:
+            for c in range(masks.shape[1]):
+                mask = masks[b, c]
+                while mask:
+                    g = 16 * c + lowest_bit(mask)
+                    mask &= mask - np.uint32(1)
+                    s = np.float64(first[b, g])
                     if s < best:
                         second = min(best, np.float64(runner_up[b, g]))
                         best = s
                         lane = lane_of[b, g]
                     else:
-                        second = s
+                        second = min(second, s)
             candidate = square + 2 * best
-            if candidate - 2 * reach > own[b]:
+            own_low, own_high = own[b] * (1 - blur), own[b] * (1 + blur)
+            if candidate - 2 * reach > own_high:
                 label = a
-            elif candidate + 2 * reach < own[b] and second - best > 2 * reach:
+            elif candidate + 2 * reach < own_low and second - best > 2 * reach:
                 label = panels.clusters[lane // width, lane % width]
                 upper[i] = np.float32(np.sqrt(max(0.0, candidate + 2 * reach))) * UP
             else:
                 label = a
-                exact = own[b]
-                limit = min(best, 0.5 * (own[b] - square) + reach) + 2 * reach
+                exact = exact_score(rows, i, book, a) if a >= 0 else np.inf
+                limit = min(best, 0.5 * (own_high - square) + reach) + 2 * reach
                 for g in range(n_groups):
-                    if lane_of[b, g] >= 0 and first[b, g] <= limit:
+                    looked = masks[b, g // 16] >> np.uint32(g % 16) & np.uint32(1)
+                    if looked and first[b, g] <= limit:
+                        panel = g * panels_per_group
+                        end = min(panel + panels_per_group, n_panels)
                         exact, label = settle(
-                            rows,
-                            i,
-                            x,
-                            b,
-                            panels,
-                            g * panels_per_group,
-                            min((g + 1) * panels_per_group, n_panels),
-                            limit,
-                            book,
-                            exact,
-                            label,
-                            tile,
+                            rows, i, x, b, panels, panel, end, limit, book, exact, label, tile
                         )
                 upper[i] = np.float32(np.sqrt(exact)) * UP
             labels[i] = label
-            renew_bounds(
-                first[b],
-                runner_up[b],
-                lane_of[b],
-                cluster_lane[label],
-                first.dtype.type(square - 2 * reach),
-                travelled,
-                lower[i],
-            )
+            base = np.float32(max(0.0, square - 2 * reach) * (1 - 2.0**-22))
+            for c in range(masks.shape[1]):
+                mask = masks[b, c]
+                while mask:
+                    g = 16 * c + lowest_bit(mask)
+                    mask &= mask - np.uint32(1)
+                    s = runner_up[b, g] if lane_of[b, g] == cluster_lane[label] else first[b, g]
+                    distance = np.sqrt(max(np.float32(0.0), base + np.float32(s + s)))
+                    lower[i, g] = (distance + travelled[g]) * DOWN
             if a >= 0 and label != a:
                 g = cluster_lane[a] // width // panels_per_group
-                distance = np.float32(np.sqrt(own[b])) * DOWN
+                distance = np.float32(np.sqrt(own_low)) * DOWN
                 lower[i, g] = min(lower[i, g], (distance + travelled[g]) * DOWN)
     return examined
 

@@ -231,56 +231,102 @@ def tile_two_best(typingctx, X, i0, i1, i2, i3, panel, start, skip, best, second
     return signature, codegen
 
 
-@intrinsic
-def exact_squared_distance(typingctx, X, i, C, j):
-    """``Σ (X[i] - C[j])²`` in float64, in one fixed order of operations.
+def _distance_intrinsic(exact):
+    """``Σ (X[i] - C[j])²``, either in one fixed order in float64 or as fast as it goes."""
 
-    Eight running sums, lane by lane; no contraction, so the bits are the same on every machine.
-    """
-    signature = types.float64(X, types.int64, C, types.int64)
+    @intrinsic
+    def distance(typingctx, X, i, C, j):
+        signature = (types.float64 if exact else X.dtype)(X, types.int64, C, types.int64)
+
+        def codegen(context, builder, signature, args):
+            scalar = context.get_value_type(signature.args[0].dtype)
+            itemsize = signature.args[0].dtype.bitwidth // 8
+            lanes = 8 if exact else 128 // itemsize
+            working = ir.DoubleType() if exact else scalar
+            widen = exact and scalar == _F32
+
+            def row(kind, array, number):
+                struct = make_array(kind)(context, builder, array)
+                stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
+                base = builder.ptrtoint(struct.data, _I64)
+                address = builder.add(base, builder.mul(number, stride))
+                length = cgutils.unpack_tuple(builder, struct.shape, 2)[1]
+                return builder.inttoptr(address, scalar.as_pointer()), length
+
+            x, n_features = row(signature.args[0], args[0], args[1])
+            c, _ = row(signature.args[2], args[2], args[3])
+
+            def fetch(pointer, position, count):
+                where = builder.gep(pointer, [position])
+                if count > 1:
+                    vector = ir.VectorType(scalar, count)
+                    where = builder.bitcast(where, vector.as_pointer())
+                value = builder.load(where, align=itemsize)
+                if widen:
+                    wide = ir.VectorType(working, count) if count > 1 else working
+                    value = builder.fpext(value, wide)
+                return value
+
+            def add_square(position, total, count):
+                delta = builder.fsub(fetch(x, position, count), fetch(c, position, count))
+                if exact:  # no contraction: the bits are the same on every machine
+                    return builder.fadd(total, builder.fmul(delta, delta))
+                return _multiply_add(builder, delta, delta, total)
+
+            whole = builder.and_(n_features, _I64(-lanes))
+            zero = ir.Constant(ir.VectorType(working, lanes), [0.0] * lanes)
+            (sums,) = _loop(
+                builder, _I64(0), whole, lanes, [zero], lambda t, s: [add_square(t, s[0], lanes)]
+            )
+            total = _fold(builder, sums, builder.fadd)
+            (total,) = _loop(
+                builder, whole, n_features, 1, [total], lambda t, s: [add_square(t, s[0], 1)]
+            )
+            return total
+
+        return signature, codegen
+
+    return distance
+
+
+#: Eight running sums in float64, lane by lane, in one fixed order: the same bits everywhere.
+exact_squared_distance = _distance_intrinsic(exact=True)
+
+#: In the rows' precision; relative error at most (n_features + 4) units of rounding.
+quick_squared_distance = _distance_intrinsic(exact=False)
+
+
+@intrinsic
+def possible_groups(typingctx, lower, i, travelled, first, bound):
+    """Bits of the sixteen groups from ``first`` on whose bound is not above ``bound``."""
+    index = types.int64
+    signature = types.uint32(lower, index, travelled, index, types.float32)
 
     def codegen(context, builder, signature, args):
-        lanes = 8
-        double = ir.DoubleType()
-        wide = ir.VectorType(double, lanes)
-
-        def row(kind, array, number):
-            scalar = context.get_value_type(kind.dtype)
-            struct = make_array(kind)(context, builder, array)
-            stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
-            address = builder.add(builder.ptrtoint(struct.data, _I64), builder.mul(number, stride))
-            length = cgutils.unpack_tuple(builder, struct.shape, 2)[1]
-            return builder.inttoptr(address, scalar.as_pointer()), scalar, length
-
-        x, x_scalar, n_features = row(signature.args[0], args[0], args[1])
-        c, c_scalar, _ = row(signature.args[2], args[2], args[3])
-
-        def fetch(pointer, scalar, position, count):
-            align = 4 if scalar == _F32 else 8
-            where = builder.gep(pointer, [position])
-            if count > 1:
-                vector = ir.VectorType(scalar, count)
-                value = builder.load(builder.bitcast(where, vector.as_pointer()), align=align)
-                return builder.fpext(value, wide) if scalar == _F32 else value
-            value = builder.load(where, align=align)
-            return builder.fpext(value, double) if scalar == _F32 else value
-
-        def add_square(position, total, count):
-            delta = builder.fsub(
-                fetch(x, x_scalar, position, count), fetch(c, c_scalar, position, count)
-            )
-            return builder.fadd(total, builder.fmul(delta, delta))
-
-        whole = builder.and_(n_features, _I64(-lanes))
-        zero = ir.Constant(wide, [0.0] * lanes)
-        (sums,) = _loop(
-            builder, _I64(0), whole, lanes, [zero], lambda t, s: [add_square(t, s[0], lanes)]
+        lower_type, _, travelled_type, _, _ = signature.args
+        struct = make_array(lower_type)(context, builder, args[0])
+        stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
+        base = builder.add(builder.ptrtoint(struct.data, _I64), builder.mul(args[1], stride))
+        lower_row = builder.gep(builder.inttoptr(base, _F32.as_pointer()), [args[3]])
+        travelled_data = make_array(travelled_type)(context, builder, args[2]).data
+        travelled_data = builder.gep(travelled_data, [args[3]])
+        bounds = builder.fsub(
+            builder.load(builder.bitcast(lower_row, _VECTOR.as_pointer()), align=4),
+            builder.load(builder.bitcast(travelled_data, _VECTOR.as_pointer()), align=4),
         )
-        total = _fold(builder, sums, builder.fadd)
-        (total,) = _loop(
-            builder, whole, n_features, 1, [total], lambda t, s: [add_square(t, s[0], 1)]
-        )
-        return total
+        possible = builder.fcmp_ordered(">=", _splat(builder, args[4], _VECTOR), bounds)
+        return builder.zext(builder.bitcast(possible, _I16), _I32)
+
+    return signature, codegen
+
+
+@intrinsic
+def lowest_bit(typingctx, mask):
+    """Position of the lowest set bit."""
+    signature = types.int64(types.uint32)
+
+    def codegen(context, builder, signature, args):
+        return builder.zext(builder.cttz(args[0], _I1(0)), _I64)
 
     return signature, codegen
 

@@ -1,0 +1,9 @@
+"""Look at a fitted clustering. Plots need matplotlib: ``pip install "polymeans[plot]"``."""
+
+from polymeans.inspection.plots import (
+    plot_centers_as_images,
+    plot_cluster_sizes,
+    plot_convergence,
+)
+
+__all__ = ["plot_centers_as_images", "plot_cluster_sizes", "plot_convergence"]

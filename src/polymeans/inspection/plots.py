@@ -1,0 +1,207 @@
+"""Pictures of a fitted clustering.
+
+Each function draws on the axes it is given, or on new ones, and returns them: titles, sizes and
+files stay in the caller's hands. Given axes, nothing here touches pyplot's global state.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from polymeans.inspection._matplotlib import load
+
+# Two hues that stay apart in grey and for colour-blind eyes.
+_MAIN, _SECOND = "#1f5a8a", "#d1721c"
+
+
+def plot_convergence(model: Any, ax: Any = None) -> Any:
+    """Draw how a fit came to rest: inertia, and the rows that still changed cluster.
+
+    Parameters
+    ----------
+    model : KMeans
+        Fitted; anything with a ``history_`` of ``inertia`` and ``n_moved`` will do.
+    ax : matplotlib Axes, default=None
+        Where to draw. None: on new axes.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        The axes of the inertia. Those of the moved rows share its x axis.
+
+    See Also
+    --------
+    plot_cluster_sizes : How many rows each cluster has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from polymeans import KMeans
+    >>> from polymeans.inspection import plot_convergence
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = KMeans(5, random_state=0).fit(X)
+    >>> ax = plot_convergence(model, ax=Figure().add_subplot())
+    >>> ax.get_ylabel()
+    'inertia'
+    """
+    _check_has(model, "history_")
+    ax = _axes(ax)
+    history = model.history_
+    iterations = np.arange(1, len(history) + 1)
+    ax.plot(iterations, history["inertia"], color=_MAIN, marker=".", label="inertia")
+    ax.set_xlabel("iteration")
+    ax.set_ylabel("inertia", color=_MAIN)
+    ax.tick_params(axis="y", labelcolor=_MAIN)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+
+    moved = ax.twinx()
+    moved.plot(iterations, history["n_moved"], color=_SECOND, ls="--", marker=".", label="moved")
+    # Counts fall by orders of magnitude, and the last is often zero, which log could not show.
+    moved.set_yscale("symlog", linthresh=1)
+    moved.set_ylim(bottom=0)
+    moved.set_ylabel("rows that changed cluster", color=_SECOND)
+    moved.tick_params(axis="y", labelcolor=_SECOND)
+    return ax
+
+
+def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
+    """Draw how many rows each cluster has, largest first.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with ``labels_``. Clusters without rows show if it has ``cluster_centers_``.
+    ax : matplotlib Axes, default=None
+        Where to draw. None: on new axes.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        The axes.
+
+    See Also
+    --------
+    plot_convergence : How the fit came to rest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from polymeans import KMeans
+    >>> from polymeans.inspection import plot_cluster_sizes
+    >>> X = np.array([[0.0], [0.1], [0.2], [9.0]])
+    >>> ax = plot_cluster_sizes(KMeans(2, random_state=0).fit(X), ax=Figure().add_subplot())
+    >>> [int(bar.get_height()) for bar in ax.patches]
+    [3, 1]
+    """
+    _check_has(model, "labels_")
+    ax = _axes(ax)
+    order, sizes = _clusters_by_size(model)
+    places = np.arange(len(order))
+    ax.bar(places, sizes[order], color=_MAIN, width=0.85)
+    ax.axhline(sizes.mean(), color=_SECOND, ls="--", label="equal shares")
+    if len(order) <= 30:  # more names would run into each other
+        ax.set_xticks(places, order)
+    else:
+        ax.set_xticks([])
+    ax.set_xlabel("cluster, by size")
+    ax.set_ylabel("rows")
+    ax.legend(frameon=False)
+    return ax
+
+
+def plot_centers_as_images(
+    model: Any,
+    shape: tuple[int, int],
+    *,
+    n_columns: int | None = None,
+    order: str = "label",
+    cmap: Any = "gray_r",
+    ax: Any = None,
+) -> Any:
+    """Draw all centroids as small images, side by side.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with ``cluster_centers_``.
+    shape : tuple of int
+        Height and width of an image; their product is the number of features.
+    n_columns : int, default=None
+        Images in a row. None: about as many as there are rows.
+    order : {"label", "size"}, default="label"
+        Centroids by number, or those with the most rows first.
+    cmap : str or matplotlib Colormap, default="gray_r"
+        Colours of the pixels.
+    ax : matplotlib Axes, default=None
+        Where to draw. None: on new axes.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+        The axes.
+
+    See Also
+    --------
+    plot_cluster_sizes : How many rows each cluster has.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from polymeans import KMeans
+    >>> from polymeans.inspection import plot_centers_as_images
+    >>> from sklearn.datasets import load_digits
+    >>> model = KMeans(10, random_state=0).fit(load_digits().data)
+    >>> ax = plot_centers_as_images(model, (8, 8), n_columns=5, ax=Figure().add_subplot())
+    >>> ax.images[0].get_array().shape  # 2 x 5 images of 8 x 8, and a gap between them
+    (17, 44)
+    """
+    _check_has(model, "cluster_centers_")
+    if order not in ("label", "size"):
+        raise ValueError(f"order must be one of 'label', 'size', got {order!r}.")
+    centers = np.asarray(model.cluster_centers_)
+    height, width = shape
+    if height * width != centers.shape[1]:
+        raise ValueError(
+            f"shape={tuple(shape)} makes {height * width} pixels, but centroids have "
+            f"{centers.shape[1]} features."
+        )
+    if order == "size":
+        _check_has(model, "labels_")
+        centers = centers[_clusters_by_size(model)[0]]
+    ax = _axes(ax)
+    if n_columns is None:
+        n_columns = int(np.ceil(np.sqrt(len(centers))))
+    n_rows = -(-len(centers) // n_columns)
+    # One picture of all of them is much quicker to draw than axes for each. Gaps stay NaN, which
+    # matplotlib leaves transparent.
+    mosaic = np.full((n_rows * (height + 1) - 1, n_columns * (width + 1) - 1), np.nan)
+    for place, center in enumerate(centers):
+        top = place // n_columns * (height + 1)
+        left = place % n_columns * (width + 1)
+        mosaic[top : top + height, left : left + width] = center.reshape(height, width)
+    ax.imshow(mosaic, cmap=cmap, interpolation="nearest")
+    ax.set_axis_off()
+    return ax
+
+
+def _clusters_by_size(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters, the largest first, and the number of rows of each cluster."""
+    n_clusters = len(getattr(model, "cluster_centers_", ()))
+    sizes = np.bincount(model.labels_, minlength=n_clusters)
+    return np.argsort(-sizes, kind="stable"), sizes
+
+
+def _check_has(model: Any, attribute: str) -> None:
+    check_is_fitted(model)
+    if not hasattr(model, attribute):
+        raise TypeError(f"This plot needs {attribute}, which {type(model).__name__} has not.")
+
+
+def _axes(ax: Any) -> Any:
+    """The given axes, or new ones on a figure that notebooks show."""
+    if ax is not None:
+        return ax
+    return load("matplotlib.pyplot").subplots()[1]
