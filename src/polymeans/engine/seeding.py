@@ -198,16 +198,18 @@ def nearest_rows(
 def _distances_among(
     rows: Any, some: NDArray[np.integer], others: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """Squared distance of some rows to the nearest of others, by a small product."""
-    if rows.is_sparse:
-        matrix = rows._matrix()
-        products = (matrix[some] @ matrix[others].T).toarray()
-        squares = rows.norms**2
-    else:
-        left, right = (rows.take(part).astype(np.float64) - rows.shift for part in (some, others))
-        products, squares = left @ right.T, rows.norms**2
-    distances = squares[some][:, None] - 2 * products + squares[others]
-    scale = squares[some][:, None] + squares[others]
+    """Squared distance of some rows to the nearest of others."""
+    if not rows.is_sparse:
+        few = rows.subset(some, np.ones(len(some)))
+        codebook = DenseCodebook(rows.take(others))
+        labels = np.empty(len(some), dtype=np.int32)
+        DenseLloyd(few, len(others)).assign(codebook, labels, labels)
+        return own_distances(few, codebook, labels)
+    # Few rows against few rows: a product of two sparse matrices touches least.
+    matrix = rows._matrix()
+    products = (matrix[some] @ matrix[others].T).toarray()
+    scale = rows.norms[some][:, None] ** 2 + rows.norms[others] ** 2
+    distances = scale - 2 * products
     distances[distances <= 1e-12 * scale] = 0.0
     return distances.min(axis=1)
 
