@@ -92,6 +92,6 @@ def sparsekmeans(X: sp.csr_matrix, start_rows: np.ndarray, algorithm: str) -> Co
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             labels = model.fit(X)
-        return {"labels": np.asarray(labels), "inertia": None, "n_iter": n_iter}
+        return {"labels": np.asarray(labels), "inertia": None, "n_iter": ""}
 
     return Contender(f"sparsekmeans {algorithm}", run, equal_iterations=algorithm == "lloyd")

@@ -282,8 +282,11 @@ def test_verbose_logs(blobs, caplog):
     assert len(caplog.records) == model.n_iter_ + 1
 
 
-def test_callbacks_see_iterations_and_can_stop(blobs):
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_callbacks_see_iterations_and_can_stop(blobs, documents, kind, metric):
     pytest.importorskip("sklearn.callback")
+    X = blobs if kind == "dense" else documents
 
     class Watch:
         def __init__(self, stop_after):
@@ -306,11 +309,14 @@ def test_callbacks_see_iterations_and_can_stop(blobs):
             self.names.append("teardown")
 
     watch = Watch(stop_after=3)
-    model = KMeans(12, random_state=0, tol=0).set_callbacks(watch).fit(blobs)
+    model = KMeans(12, metric=metric, random_state=0, tol=0).set_callbacks(watch).fit(X)
     assert model.n_iter_ == 3
     assert watch.names == ["setup", "iter", "iter", "iter", "init", "fit", "teardown"]
     assert watch.inertias == sorted(watch.inertias, reverse=True)
-    np.testing.assert_array_equal(model.predict(blobs), model.labels_)
+    # What a callback sees after an iteration is what the next one starts from.
+    np.testing.assert_allclose(watch.inertias[:2], model.history_["inertia"][1:], rtol=1e-9)
+    assert watch.inertias[-1] == pytest.approx(model.inertia_)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 # --- bad input ---------------------------------------------------------------------------------

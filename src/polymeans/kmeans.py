@@ -16,7 +16,7 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import CallbackSupportMixin, FitProgress, with_callbacks
@@ -386,7 +386,7 @@ class KMeans(
         if sp.issparse(centers):
             centers = centers.toarray()
         try:
-            centers = np.array(centers, dtype=X.dtype, order="C")
+            centers = np.asarray(centers, dtype=X.dtype, order="C")
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"init must be one of {', '.join(map(repr, METHODS))}, a callable, or an array of "
@@ -397,8 +397,7 @@ class KMeans(
                 f"The shape of the initial centers {centers.shape} does not match "
                 f"(n_clusters, n_features) = {(self.n_clusters, X.shape[1])}."
             )
-        if not np.isfinite(centers).all():
-            raise ValueError("init contains NaN or infinity; all initial centers must be finite.")
+        assert_all_finite(centers, input_name="init")
         return centers
 
     def _n_runs(self, init: Any) -> int:

@@ -17,8 +17,10 @@ class SumCodebook:
     ----------
     numerators : ndarray of shape (n_clusters, n_used_features)
         Centroids at first, later the statistics' own array of sums.
-    squared_norms : ndarray of shape (n_clusters,), default=None
-        Squared norms of the centroids, where features that no row uses contribute to them.
+    squared_norms : ndarray of shape (n_clusters,)
+        Squared norms of the centroids.
+    outside : ndarray of shape (n_clusters,), default=None
+        The part of them that comes from features no row uses; None: nothing.
     spherical : bool
         Centroids are directions: sums are divided by their length, not their mass.
     """
@@ -26,18 +28,16 @@ class SumCodebook:
     def __init__(
         self,
         numerators: NDArray[Any],
-        squared_norms: NDArray[np.float64] | None = None,
+        squared_norms: NDArray[np.float64],
+        outside: NDArray[np.float64] | None = None,
         spherical: bool = False,
     ) -> None:
         self.spherical = spherical
         self.n_clusters, self.n_features = numerators.shape
-        inside = np.einsum("ij,ij->i", numerators, numerators, dtype=np.float64, casting="unsafe")
-        if squared_norms is None:
-            squared_norms = inside
         self.array = numerators
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = squared_norms.astype(np.float64)
-        self.outside = np.maximum(self.squared_norms - inside, 0.0)
+        self.outside = np.zeros(self.n_clusters) if outside is None else outside
 
     @property
     def n_parameters(self) -> int:
@@ -101,8 +101,10 @@ class SumCodebook:
             lambda r: sums.divide_rows(self.array, self.denominators, *r, centers, inside),
             rows.threads.ranges(self.n_clusters),
         )
-        return SumCodebook(centers, inside + self.outside, self.spherical)
+        return SumCodebook(centers, inside + self.outside, self.outside, self.spherical)
 
     def to_array(self, rows: Any) -> NDArray[Any]:
         """Centroids in the user's features."""
-        return rows.external(self.array)
+        if (self.denominators == 1.0).all():
+            return rows.external(self.array)
+        return rows.external(self.array / self.denominators[:, None])

@@ -50,13 +50,11 @@ def make_codebook(rows: Any, centers: NDArray[Any]) -> DenseCodebook | SumCodebo
     """Free centroids, given in the user's coordinates, for rows of either kind."""
     if rows.spherical:
         lengths = np.sqrt(np.einsum("ij,ij->i", centers, centers, dtype=np.float64))
-        centers = centers / np.where(lengths > 0, lengths * rows.unit, 1.0)[:, None] * rows.unit
-    inside = rows.internal(centers)
+        centers = centers / np.where(lengths > 0, lengths, 1.0)[:, None]
     if not rows.is_sparse:
-        return DenseCodebook(inside, rows.spherical)
-    scaled = centers / rows.unit
-    squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64, casting="unsafe")
-    return SumCodebook(inside, squares, rows.spherical)
+        return DenseCodebook(rows.internal(centers), rows.spherical)
+    numerators, inside, total = rows.internal(centers)
+    return SumCodebook(numerators, total, np.maximum(total - inside, 0.0), rows.spherical)
 
 
 def make_assigner(rows: Any, n_clusters: int, algorithm: str) -> Assigner:

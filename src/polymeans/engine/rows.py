@@ -55,6 +55,7 @@ class DenseRows:
             X = (X / self.unit).astype(X.dtype, copy=False)
         if spherical:
             X = _unit_rows(X, threads)
+            self.unit = 1.0
         self.arrays = DenseArrays(X)
 
         # float32 scores of rows far from the origin would drown in rounding: subtract the mean
@@ -182,6 +183,7 @@ class SparseRows:
             self.each(lambda lo, hi: prepare.scale_rows(indptr, values, inverse, lo, hi, scaled))
             values = scaled
             self.norms = present.astype(np.float64)
+            self.unit = 1.0
         self.arrays = SparseArrays(indptr, indices, values)
         self.values32 = values.astype(np.float32, copy=False)
 
@@ -224,19 +226,43 @@ class SparseRows:
 
     each = DenseRows.each
 
-    def internal(self, centers: NDArray[Any]) -> NDArray[Any]:
-        """User's centroids in the coordinates the engine works in (used features, by rank)."""
-        return np.ascontiguousarray(centers[:, self.order] / self.unit, dtype=self.dtype)
+    def internal(self, centers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """User's centroids as the engine works with them: used features, by rank.
+
+        Also their squared norms, those of the part inside the used features and all of it.
+        """
+        from polymeans.kernels import prepare
+
+        n_centers = len(centers)
+        out = np.empty((n_centers, self.n_used))
+        inside, total = np.empty(n_centers), np.empty(n_centers)
+        self.threads.map(
+            lambda r: prepare.take_features(centers, self.order, self.unit, *r, out, inside, total),
+            self.threads.ranges(n_centers),
+        )
+        return out, inside, total
 
     def external(self, centers: NDArray[Any]) -> NDArray[Any]:
         """The engine's centroids in the user's features and dtype."""
-        out = np.zeros((len(centers), self.n_features), dtype=self.dtype)
-        out[:, self.order] = centers * self.unit
+        from polymeans.kernels import prepare
+
+        out = np.empty((len(centers), self.n_features), dtype=self.dtype)
+        self.threads.map(
+            lambda r: prepare.put_features(centers, self.order, self.unit, *r, out),
+            self.threads.ranges(len(centers)),
+        )
         return out
 
-    def take(self, indices: NDArray[np.integer]) -> NDArray[Any]:
+    def take(self, indices: NDArray[np.integer]) -> NDArray[np.float64]:
         """Some rows, dense, in engine coordinates."""
-        return self._matrix()[indices].toarray()
+        from polymeans.kernels import prepare
+
+        out = np.empty((len(indices), self.n_used))
+        self.threads.map(
+            lambda r: prepare.scatter_rows(*self.arrays, np.asarray(indices), *r, out),
+            self.threads.ranges(len(indices)),
+        )
+        return out
 
     def subset(self, indices: NDArray[np.integer], weights: NDArray[np.float64]) -> "SparseRows":
         """Some rows with weights of their own."""

@@ -180,7 +180,7 @@ def codebook_of_rows(rows: Any, chosen: NDArray[np.integer]) -> DenseCodebook | 
     """Some rows as centroids."""
     centers = rows.take(chosen)
     if rows.is_sparse:
-        return SumCodebook(centers, rows.norms[chosen] ** 2, rows.spherical)
+        return SumCodebook(centers, rows.norms[chosen] ** 2, spherical=rows.spherical)
     return DenseCodebook(centers, rows.spherical)
 
 
