@@ -112,7 +112,9 @@ def compete(
         if peer.equal_iterations:
             short, _ = measure(peer, 1)
             longer, _ = measure(peer, 1 + probe)
-            expected = short + (longer - short) / probe * (n_iter - 1)
+            # Fits from the same start end together; nobody is charged for iterations after that.
+            whole = min(n_iter, mine.outcome.get("n_iter") or n_iter)
+            expected = short + (longer - short) / probe * (whole - 1)
             if expected > patience:
                 result.all_seconds, result.extrapolated = [expected], True
                 result.outcome = {}

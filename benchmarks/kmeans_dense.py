@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,14 +44,14 @@ def _case(title: str, X: np.ndarray, k: int, options: Any, report: Report) -> No
     results = compete(
         peers.ours(X, start),
         [
-            peers.scikit_learn(X, start, "lloyd"),
+            replace(peers.scikit_learn(X, start, "lloyd"), equal_iterations=False),
             peers.faiss(X, start),
             peers.intelex(X, start),
             peers.scikit_learn(X, start, "elkan"),
         ],
         n_iter=N_ITER,
         repeats=options.repeats,
-        patience=600,
+        patience=50,
     )
     bare = _bare_product(X, start)
     mine = results["polymeans"]

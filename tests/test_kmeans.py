@@ -186,6 +186,80 @@ def test_cosine_with_rows_of_zeros():
         assert model.labels_[0] == model.labels_[3] != model.labels_[1]
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("algorithm", ["lloyd", "elkan", "lazy"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_labels_are_never_left_by_relocation(kind, algorithm):
+    cases = [
+        # A row without direction is the farthest, and would be relocated for ever.
+        (np.array([[1.0, 0], [2, 0], [3, 0], [0, 0]]), [[1.0, 0], [1, 0]], "cosine", 10),
+        (np.array([[1, -0.3]] * 5 + [[0.52, 0.854], [0, 0]]), [[1.0, 0], [1, 0]], "cosine", 1),
+        # Directions that cancel out.
+        (np.array([[1.0, 0], [-1, 0], [0, 1], [0, 1]]), [[1.0, 0.1], [0, 1]], "cosine", 5),
+        (np.repeat([[0.1, 0.7], [0.7, 0.1]], 10, axis=0), [[0.1, 0.7]] * 3, "euclidean", 50),
+        # Centroids that reach into a feature no row uses, and stay empty.
+        (np.array([[1.0, 0, 0], [1, 0, 0]]), [[1.0, 0, 5], [1, 0, 0]], "euclidean", 5),
+    ]
+    for X, init, metric, max_iter in cases:
+        rows = X if kind == "dense" else sp.csr_matrix(X)
+        model = KMeans(
+            len(init), init=init, metric=metric, max_iter=max_iter, tol=0, algorithm=algorithm
+        ).fit(rows)
+        np.testing.assert_array_equal(model.labels_, model.predict(rows))
+        np.testing.assert_array_equal(
+            model.labels_,
+            KMeans(len(init), init=init, metric=metric, max_iter=max_iter, tol=0, algorithm="lloyd")
+            .fit(rows)
+            .labels_,
+        )
+        assert np.isfinite(model.cluster_centers_).all()
+        assert -model.score(rows) == pytest.approx(model.inertia_, abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("algorithm", ["lloyd", "elkan", "lazy"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn's finite check
+def test_magnitudes_at_the_edge(blobs, dtype, kind, algorithm):
+    largest = 1e38 / 40 if dtype == np.float32 else 1e200
+    for scale, start_scale in [(largest, 1), (1 / largest, 1), (1, 1e25), (1e-25, 1e25)]:
+        X = (blobs[:300] * scale).astype(dtype)
+        C = (X[:5] * dtype(start_scale)).astype(dtype)
+        rows = X if kind == "dense" else sp.csr_matrix(X)
+        model = KMeans(5, init=C, max_iter=5, algorithm=algorithm).fit(rows)
+        assert np.isfinite(model.cluster_centers_).all()
+        assert not np.isnan(model.inertia_)
+        np.testing.assert_array_equal(model.predict(rows), model.labels_)
+        assert model.labels_.min() >= 0
+        assert model.labels_.max() < 5
+    far = KMeans(20, random_state=0).fit((blobs * 1e25).astype(dtype))
+    near = far.predict((np.tile(blobs, (4, 1)) / 1e3).astype(dtype))
+    assert near.min() >= 0
+    assert near.max() < 20
+
+
+def test_far_from_the_origin_in_float64():
+    X = 1.6e9 + np.random.default_rng(0).normal(size=(20_000, 4))
+    model = KMeans(6, random_state=0, max_iter=20).fit(X)
+    mine = model.labels_ == 0
+    shifted = (X[mine] - 1.6e9).mean(axis=0)
+    if model.history_["n_moved"][-1] == 0:
+        np.testing.assert_allclose(model.cluster_centers_[0] - 1.6e9, shifted, atol=1e-6)
+    assert model.inertia_ == pytest.approx(-model.score(X), rel=1e-9)
+
+
+def test_near_ties_of_rows_close_to_the_origin():
+    # Products of such rows vanish in float32 next to |c|²: only honest bounds keep labels right.
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1e-5, 1e-5], size=(400, 1024)).astype(np.float32)
+    X[:40] = rng.choice([-1.0, 1.0], size=(40, 1024))
+    C = X[:40].copy()
+    reference = KMeans(40, init=C, algorithm="elkan", max_iter=8, tol=0).fit(X)
+    lazy = KMeans(40, init=C, algorithm="lazy", max_iter=8, tol=0).fit(X)
+    np.testing.assert_array_equal(lazy.labels_, reference.labels_)
+
+
 def test_weights_equal_repetition(blobs):
     counts = np.random.default_rng(0).integers(0, 4, len(blobs))
     C = blobs[:10]

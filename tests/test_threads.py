@@ -64,7 +64,7 @@ def test_nested_in_joblib(blobs, backend):
         delayed(_threads_and_labels)(blobs) for _ in range(3)
     )
     for n_threads, labels in results:
-        assert n_threads <= max(1, n_cores // 2) or backend == "multiprocessing"
+        assert n_threads <= max(1, n_cores // 2)
         np.testing.assert_array_equal(labels, expected)
 
 

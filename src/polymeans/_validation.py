@@ -32,7 +32,9 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...], remedy: str = 
 
 def check_n_threads(value: Any) -> None:
     """Raise unless ``value`` is None or a non-zero integer."""
-    if value is None or (isinstance(value, Integral) and value != 0):
+    if value is None or (
+        isinstance(value, Integral) and not isinstance(value, bool) and value != 0
+    ):
         return
     _reject(
         "n_threads", value, "None, a positive integer, or a negative one counted from the cores"
@@ -80,6 +82,11 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
         raise ValueError(
             f"Negative values in data passed to `sample_weight` (smallest: {smallest:g}). "
             "Drop the rows or set their weight to zero."
+        )
+    if not np.isfinite(weights.sum()):
+        raise ValueError(
+            f"The sum of sample_weight overflows (largest: {weights.max():g}). Divide the weights "
+            "by their largest value; only their ratios matter for the clusters."
         )
     if not weights.any():
         raise ValueError(

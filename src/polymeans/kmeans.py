@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._compat import CallbackSupportMixin, FitProgress, with_callbacks
+from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
 from polymeans._validation import (
     check_choice,
     check_integer,
@@ -74,7 +74,8 @@ class KMeans(
         Number of centroids.
     metric : {"euclidean", "cosine"}, default="euclidean"
         With "cosine", rows count by their direction only and centroids have length one
-        (spherical k-means). Rows of zeros have the same distance to all centroids.
+        (spherical k-means). Rows of zeros have no direction: they get label 0 and count for
+        nothing.
     init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
             default="k-means++"
         Where to begin. "k-means++": greedy, the best of ``2 + log(n_clusters)`` candidates each
@@ -210,7 +211,8 @@ class KMeans(
         )
         best: Run | None = None
         with self._threads(X) as threads:
-            rows = make_rows(X, weights, threads, self.metric == "cosine")
+            given = init if isinstance(init, np.ndarray) else None
+            rows = make_rows(X, weights, threads, self.metric == "cosine", given)
             for number in range(n_runs):
                 progress.begin_run()
                 codebook = self._start(X, rows, init, rng)
@@ -299,11 +301,7 @@ class KMeans(
             Index of the nearest centroid, the lowest among equals.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        centers = self.cluster_centers_.astype(X.dtype, copy=False)
-        if X.dtype != self.cluster_centers_.dtype:
-            # Labels are defined for the fitted centroids, not for rounded ones.
-            X, centers = X.astype(np.float64), self.cluster_centers_.astype(np.float64)
+        X, centers = self._alike(check_rows(self, X, reset=False))
         return self._label(X, centers, np.ones(X.shape[0]))[0]
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -342,9 +340,8 @@ class KMeans(
             Minus the weighted sum of squared ("cosine": of cosine) distances.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        X, centers = self._alike(check_rows(self, X, reset=False))
         weights = check_weights(sample_weight, X)
-        X, centers = X.astype(np.float64), self.cluster_centers_.astype(np.float64)
         _, inertia = self._label(X, centers, weights, measure=True)
         return -inertia
 
@@ -358,6 +355,13 @@ class KMeans(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _alike(self, X: Any) -> tuple[Any, NDArray[Any]]:
+        """Rows and centroids of one dtype; labels are defined for centroids as they are fitted."""
+        centers = self.cluster_centers_
+        if X.dtype != centers.dtype:
+            X, centers = (part.astype(np.float64, copy=False) for part in (X, centers))
+        return X, centers
 
     # --- the parts of a fit ------------------------------------------------------------------
 
@@ -374,6 +378,8 @@ class KMeans(
         check_real("tol", self.tol, 0.0, "Use 0 to run until no label changes.")
         check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_n_threads(self.n_threads)
+        if not isinstance(self.verbose, bool):
+            check_integer("verbose", self.verbose, 0, "1 logs each start, 2 each iteration.")
         if isinstance(self.init, str):
             check_choice("init", self.init, tuple(METHODS), "Or give an array or a callable.")
 
@@ -385,6 +391,8 @@ class KMeans(
     def _check_centers(self, centers: Any, X: Any) -> NDArray[Any]:
         if sp.issparse(centers):
             centers = centers.toarray()
+        if np.iscomplexobj(centers):
+            raise ValueError("init is complex; initial centers must be real numbers.")
         try:
             centers = np.asarray(centers, dtype=X.dtype, order="C")
         except (TypeError, ValueError) as error:
@@ -394,8 +402,9 @@ class KMeans(
             ) from None
         if centers.shape != (self.n_clusters, X.shape[1]):
             raise ValueError(
-                f"The shape of the initial centers {centers.shape} does not match "
-                f"(n_clusters, n_features) = {(self.n_clusters, X.shape[1])}."
+                f"The shape of the initial centers, init: {centers.shape}, does not match "
+                f"(n_clusters, n_features) = {(self.n_clusters, X.shape[1])}. Give one row for "
+                "each cluster."
             )
         assert_all_finite(centers, input_name="init")
         return centers
@@ -409,7 +418,7 @@ class KMeans(
                 "Explicit initial center position passed: performing only one init in "
                 f"{type(self).__name__} instead of n_init={self.n_init}.",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=3 + HAS_CALLBACKS,
             )
             return 1
         return int(self.n_init)
@@ -451,7 +460,7 @@ class KMeans(
                 f"({self.n_clusters}). Possibly due to duplicate points in X; ask for fewer "
                 "clusters.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3 + HAS_CALLBACKS,
             )
 
     def _label(
@@ -464,7 +473,7 @@ class KMeans(
         """Labels for given centroids, and the inertia if wanted."""
         labels = np.empty(X.shape[0], dtype=np.int32)
         with self._threads(X) as threads:
-            rows = make_rows(X, weights, threads, self.metric == "cosine")
+            rows = make_rows(X, weights, threads, self.metric == "cosine", centers)
             codebook = make_codebook(rows, centers)
             if _is_small(X, len(centers)):
                 from polymeans.kernels import sums
@@ -472,10 +481,11 @@ class KMeans(
                 sums.assign_exact(rows.arrays, codebook.book, 0, rows.n_samples, labels)
             else:
                 make_assigner(rows, len(centers), "lloyd").assign(codebook, labels, labels)
+            labels[rows.directionless] = 0
             inertia = np.nan
             if measure:
                 distances = own_distances(rows, codebook, labels)
-                inertia = float(np.sum(distances * weights)) * rows.unit**2
+                inertia = float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
         return labels, inertia * (0.5 if self.metric == "cosine" else 1.0)
 
 

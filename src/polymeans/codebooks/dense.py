@@ -41,11 +41,11 @@ class DenseCodebook:
         changed, mass = changed[mass > 0], mass[mass > 0]
         sums = statistics.sums[changed]
         if self.spherical:
+            # Directions that cancel out leave no direction: the centroid is zero then.
             length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-            changed, sums, length = (part[length > 0] for part in (changed, sums, length))
-            best = sums / length[:, None]
+            best = sums / np.where(length > 0, length, 1.0)[:, None]
         else:
-            best = sums / mass[:, None]
+            best = sums / mass[:, None] + statistics.rows.arrays.origin
         best = best.astype(self.centers.dtype)
         step = best.astype(np.float64) - self.centers[changed]
         drift[changed] = np.sqrt(np.einsum("ij,ij->i", step, step))
@@ -57,7 +57,7 @@ class DenseCodebook:
         from polymeans.kernels import sums
 
         fit = sums.closed_form_inertia(
-            self.centers, rows.shift.astype(np.float64), statistics.mass, statistics.sums
+            self.centers, rows.arrays.origin, statistics.mass, statistics.sums
         )
         return max(0.0, statistics.total_square + fit)
 

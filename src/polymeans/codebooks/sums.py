@@ -19,8 +19,10 @@ class SumCodebook:
         Centroids at first, later the statistics' own array of sums.
     squared_norms : ndarray of shape (n_clusters,)
         Squared norms of the centroids.
+    given : ndarray of shape (n_clusters, n_features), default=None
+        The user's centroids these are, in case they reach into features no row uses.
     outside : ndarray of shape (n_clusters,), default=None
-        The part of them that comes from features no row uses; None: nothing.
+        The part of the squared norms that comes from such features; None: nothing.
     spherical : bool
         Centroids are directions: sums are divided by their length, not their mass.
     """
@@ -29,6 +31,7 @@ class SumCodebook:
         self,
         numerators: NDArray[Any],
         squared_norms: NDArray[np.float64],
+        given: NDArray[Any] | None = None,
         outside: NDArray[np.float64] | None = None,
         spherical: bool = False,
     ) -> None:
@@ -38,6 +41,7 @@ class SumCodebook:
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = squared_norms.astype(np.float64)
         self.outside = np.zeros(self.n_clusters) if outside is None else outside
+        self.given = given if self.outside.any() else None
 
     @property
     def n_parameters(self) -> int:
@@ -62,8 +66,8 @@ class SumCodebook:
         changed = changed[statistics.mass[changed] > 0]
         squares = statistics.squares[changed]
         if self.spherical:
-            changed, squares = changed[squares > 0], squares[squares > 0]
-            denominators = np.sqrt(squares)
+            # Directions that cancel out leave no direction: the centroid is zero then.
+            denominators = np.where(squares > 0, np.sqrt(squares), 1.0)
         else:
             denominators = statistics.mass[changed]
         # |S'/n' - S/n|² from inner products alone. What rounding leaves of a difference of equals
@@ -71,7 +75,7 @@ class SumCodebook:
         norms = squares / denominators**2
         product = statistics.cross[changed] / (denominators * self.denominators[changed])
         step = norms - 2 * product + self.squared_norms[changed]
-        noise = 2.0**-48 * (norms + self.squared_norms[changed])
+        noise = 2.0**-44 * (norms + self.squared_norms[changed])
         drift[changed] = np.sqrt(np.maximum(step, 0.0) + noise)
         self.denominators[changed] = denominators
         self.squared_norms[changed] = norms
@@ -96,15 +100,23 @@ class SumCodebook:
             centers = self.array
         else:
             centers = np.empty(self.array.shape, dtype=rows.dtype)
-        inside = np.empty(self.n_clusters)
+        squares = np.empty(self.n_clusters)
         rows.threads.map(
-            lambda r: sums.divide_rows(self.array, self.denominators, *r, centers, inside),
+            lambda r: sums.divide_rows(
+                self.array, self.denominators, *r, rows.rank, centers, squares
+            ),
             rows.threads.ranges(self.n_clusters),
         )
-        return SumCodebook(centers, inside + self.outside, self.outside, self.spherical)
+        # Who still reaches outside was never refitted.
+        squares = np.where(self.outside > 0, self.squared_norms, squares)
+        return SumCodebook(centers, squares, self.given, self.outside, self.spherical)
 
     def to_array(self, rows: Any) -> NDArray[Any]:
         """Centroids in the user's features."""
-        if (self.denominators == 1.0).all():
-            return rows.external(self.array)
-        return rows.external(self.array / self.denominators[:, None])
+        divided = self.array
+        if (self.denominators != 1.0).any():
+            divided = self.array / self.denominators[:, None]
+        out = rows.external(divided)
+        if self.given is not None:
+            out[self.outside > 0] = self.given[self.outside > 0]
+        return out

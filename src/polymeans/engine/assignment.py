@@ -39,22 +39,32 @@ class Assigner(Protocol):
 
 
 def make_rows(
-    X: Any, weights: NDArray[np.float64], threads: Threads, spherical: bool
+    X: Any,
+    weights: NDArray[np.float64],
+    threads: Threads,
+    spherical: bool,
+    centers: NDArray[Any] | None = None,
 ) -> DenseRows | SparseRows:
-    """Rows of the container's kind."""
+    """Rows of the container's kind; ``centers`` are given centroids they will meet."""
     kind = SparseRows if hasattr(X, "indptr") else DenseRows
-    return kind(X, weights, threads, spherical)
+    reach = 0.0
+    if centers is not None and not spherical:
+        reach = max(float(centers.max()), -float(centers.min()))
+    return kind(X, weights, threads, spherical, reach)
 
 
 def make_codebook(rows: Any, centers: NDArray[Any]) -> DenseCodebook | SumCodebook:
     """Free centroids, given in the user's coordinates, for rows of either kind."""
     if rows.spherical:
         lengths = np.sqrt(np.einsum("ij,ij->i", centers, centers, dtype=np.float64))
-        centers = centers / np.where(lengths > 0, lengths, 1.0)[:, None]
+        # Centroids of an earlier fit are of length one as far as their dtype allows: leave them.
+        off = (lengths > 0) & (np.abs(lengths - 1) > 8 * np.finfo(rows.dtype).eps)
+        if off.any():
+            centers = centers / np.where(off, lengths, 1.0)[:, None]
     if not rows.is_sparse:
         return DenseCodebook(rows.internal(centers), rows.spherical)
-    numerators, inside, total = rows.internal(centers)
-    return SumCodebook(numerators, total, np.maximum(total - inside, 0.0), rows.spherical)
+    numerators, outside, total = rows.internal(centers)
+    return SumCodebook(numerators, total, centers, outside, rows.spherical)
 
 
 def make_assigner(rows: Any, n_clusters: int, algorithm: str) -> Assigner:

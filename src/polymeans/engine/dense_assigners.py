@@ -67,7 +67,9 @@ class DenseLloyd:
         exact = 1.25 * (rows.n_features + 8) * np.finfo(np.float64).eps
         # Distances are formed as |x|² + 2 score in the rows' precision.
         own = 4 * unit + exact
-        error = np.array([terms * longest, (terms + exact) * longest**2, own])
+        # Products too small for their type vanish, whatever they are relative to.
+        faint = 4 * (rows.n_features + 8) * float(np.finfo(rows.dtype).tiny)
+        error = np.array([terms * longest, (terms + exact) * longest**2 + faint, own])
         return Frame(rows.shift, rows.shifted, rows.norms, error)
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
@@ -166,6 +168,7 @@ class DenseLazy(DenseLloyd):
 
     def _begin_bounds(self, codebook: Any) -> None:
         n_samples = self.rows.n_samples
+        self.lower = None  # make room before the new bounds are allocated
         self.set_order(order_by_similarity(codebook.centers.astype(np.float64), self.width))
         # Sixteen groups are tested at a time.
         n_padded = -(-self.n_groups // 16) * 16
@@ -218,7 +221,7 @@ class DenseLazy(DenseLloyd):
         """Let the bounds sink by what the centroids moved."""
         if not self.bounded:
             return
-        self.drift = (drift * (1 + 2.0**-20)).astype(np.float32)
+        self.drift = round_up(drift)
         group = self.cluster_lane // self.width // self.panels_per_group
         farthest = np.zeros(len(self.travelled))
         np.maximum.at(farthest, group, self.drift.astype(np.float64))
@@ -232,6 +235,11 @@ class DenseLazy(DenseLloyd):
         if self.bounded:
             self.upper[moved_rows] = np.inf
             self.lower[moved_rows] = -np.inf
+
+
+def round_up(drift: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Drifts in float32, never understated; a centroid at rest stays exactly at rest."""
+    return np.where(drift > 0, drift * (1 + 2.0**-20) + 1e-37, 0.0).astype(np.float32)
 
 
 def order_by_similarity(centers: NDArray[np.float64], leaf: int) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
+from polymeans.engine.dense_assigners import round_up
 from polymeans.engine.sparse_assigners import SparseLloyd
 from polymeans.engine.statistics import Change
 
@@ -63,7 +64,7 @@ class Elkan:
 
     def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
         """Bounds sink by what the centroids moved."""
-        self.drift = (drift * (1 + 2.0**-20)).astype(np.float32)
+        self.drift = round_up(drift)
 
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Bounds hold whatever the labels are."""

@@ -95,15 +95,17 @@ def descend(
         change = statistics.update(previous, labels)
         if inertia is None:
             inertia = codebook.inertia(rows, statistics)
-        inertia *= rows.unit**2
-        settled = change.n_moved == 0
+        inertia *= rows.unit * rows.unit  # not a power of it, which would raise on overflow
+        # Rows moved into empty clusters carry labels nobody would assign.
+        settled = change.n_moved == 0 and n_relocated == 0
         shift = 0.0
-        if not settled:
+        if change.n_moved:
             drift = codebook.refit(statistics, change.clusters)
             assigner.follow(codebook, change, drift)
-            shift = float(drift @ drift)
+            shift = float(np.sum(drift * drift))
         run.n_relocated += n_relocated
-        step = Step(inertia, change.n_moved, shift, time.perf_counter() - began)
+        shown = shift * rows.unit * rows.unit
+        step = Step(inertia, change.n_moved, shown, time.perf_counter() - began)
         run.steps.append(step)
         logger.debug(
             "iteration %d: inertia %.6g, %d rows moved, %.3g s",
@@ -112,7 +114,7 @@ def descend(
             step.n_moved,
             step.seconds,
         )
-        run.converged = settled or shift <= threshold
+        run.converged = change.n_moved == 0 or shift <= threshold
         stop = on_step is not None and on_step(step, codebook)
         if run.converged or stop:
             break
@@ -152,6 +154,7 @@ def _finish(
         labels = previous
     explicit = codebook.explicit(rows)
     assigner.confirm(explicit, labels)
+    labels[rows.directionless] = 0
     run.codebook, run.labels = explicit, labels
     inertia = 0.0
     if explicit is codebook:
@@ -159,8 +162,8 @@ def _finish(
             statistics.update(stale, labels)
         inertia = codebook.inertia(rows, statistics)
     # The closed form is a difference of totals: good to ten digits unless almost nothing is left.
-    if inertia < 1e-4 * statistics.total_square:
+    if inertia < 1e-4 * statistics.total_square or len(rows.directionless):
         distances = own_distances(rows, explicit, labels)
         inertia = float(np.sum(distances * rows.weights))
-    run.inertia = inertia * rows.unit**2
+    run.inertia = inertia * rows.unit * rows.unit
     return run

@@ -49,14 +49,16 @@ def relocate_empty(
     """
     empty = np.flatnonzero(sizes == 0)
     distances = np.where(rows.weights > 0, own_distances(rows, codebook, labels), 0.0)
-    scale = float(distances.max())
+    # Closer than rounding could put it: not apart from its centroid at all.
+    origin = 0.0 if rows.is_sparse else float(np.linalg.norm(rows.arrays.origin))
+    distances[distances <= 2.0**-46 * (rows.norms + origin) ** 2] = 0.0
     # A row is taken from a cluster only while it leaves others behind.
     n_wanted = min(len(distances), 4 * len(empty) + len(sizes))
     farthest = np.argpartition(-distances, n_wanted - 1)[:n_wanted]
     farthest = farthest[np.lexsort((farthest, -distances[farthest]))]
     moved = []
     for i in farthest:
-        if len(moved) == len(empty) or distances[i] <= 1e-12 * scale or distances[i] <= 0:
+        if len(moved) == len(empty) or distances[i] == 0:
             break
         if sizes[labels[i]] > 1:
             sizes[labels[i]] -= 1

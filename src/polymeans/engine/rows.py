@@ -21,7 +21,7 @@ def _power_of_two_unit(largest: float) -> float:
     """Scale that brings extreme values near one, exactly; 1 for ordinary values."""
     if largest == 0 or _SMALLEST <= largest <= _LARGEST:
         return 1.0
-    return float(2.0 ** np.clip(np.round(np.log2(largest)), -1000, 1000))
+    return float(2.0 ** np.clip(np.floor(np.log2(largest)), -1000, 1000))
 
 
 class DenseRows:
@@ -34,12 +34,19 @@ class DenseRows:
     threads : Threads
     spherical : bool
         Cluster directions: rows are brought to length one (in a copy).
+    reach : float, default=0
+        Largest coordinate of centroids that will be met, if they come from outside.
     """
 
     is_sparse = False
 
     def __init__(
-        self, X: NDArray[Any], weights: NDArray[np.float64], threads: Threads, spherical: bool
+        self,
+        X: NDArray[Any],
+        weights: NDArray[np.float64],
+        threads: Threads,
+        spherical: bool,
+        reach: float = 0.0,
     ) -> None:
         from polymeans.kernels import dense
         from polymeans.kernels.rows import DenseArrays
@@ -50,21 +57,22 @@ class DenseRows:
         self.n_samples, self.n_features = X.shape
         self.dtype = X.dtype
         largest = max(float(X.max(initial=0)), -float(X.min(initial=0)))
-        self.unit = _power_of_two_unit(largest)
+        self.unit = _power_of_two_unit(max(largest, reach))
         if self.unit != 1.0:
             X = (X / self.unit).astype(X.dtype, copy=False)
+        self.directionless = np.empty(0, dtype=np.int64)
         if spherical:
-            X = _unit_rows(X, threads)
+            X, lengths = _unit_rows(X, threads)
             self.unit = 1.0
-        self.arrays = DenseArrays(X)
-
+            self.weights, self.directionless = _ignore_directionless(weights, lengths)
         # float32 scores of rows far from the origin would drown in rounding: subtract the mean
         # where it is the larger part of the rows' length. A sample tells; labels are exact for
         # any shift.
         sample = X[:: max(1, self.n_samples // 1024)].astype(np.float64)
         mean = sample.mean(axis=0)
-        self.shifted = not spherical and bool(mean @ mean > sample.var(axis=0).sum())
+        self.shifted = not spherical and bool(np.sum(mean**2) > sample.var(axis=0).sum())
         self.shift = (mean if self.shifted else np.zeros(self.n_features)).astype(X.dtype)
+        self.arrays = DenseArrays(X, self.shift.astype(np.float64))
         self.norms = np.empty(self.n_samples)
         self.each(lambda lo, hi: dense.shifted_norms(X, self.shift, lo, hi, self.norms))
 
@@ -140,12 +148,19 @@ class SparseRows:
     threads : Threads
     spherical : bool
         Cluster directions: rows are brought to length one (in a copy).
+    reach : float, default=0
+        Largest coordinate of centroids that will be met, if they come from outside.
     """
 
     is_sparse = True
 
     def __init__(
-        self, X: Any, weights: NDArray[np.float64], threads: Threads, spherical: bool
+        self,
+        X: Any,
+        weights: NDArray[np.float64],
+        threads: Threads,
+        spherical: bool,
+        reach: float = 0.0,
     ) -> None:
         from polymeans.kernels import prepare
         from polymeans.kernels.rows import SparseArrays
@@ -159,31 +174,37 @@ class SparseRows:
         self.n_samples, self.n_features = X.shape
         self.dtype = X.dtype
         values = X.data
-        self.unit = _power_of_two_unit(float(np.abs(values).max(initial=0)))
+        largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+        self.unit = _power_of_two_unit(max(largest, reach))
         if self.unit != 1.0:
             values = (values / self.unit).astype(values.dtype, copy=False)
 
-        frequency = np.bincount(X.indices, minlength=self.n_features)
+        frequency = np.zeros(self.n_features, dtype=np.int64)
+        prepare.count_features(X.indices, frequency)
         self.n_used = max(1, int(np.count_nonzero(frequency)))
         self.order = np.argsort(-frequency, kind="stable")[: self.n_used]
-        rank = np.full(self.n_features, -1, dtype=np.int32)
-        rank[self.order] = np.arange(self.n_used, dtype=np.int32)
+        self.rank = np.full(self.n_features, -1, dtype=np.int32)
+        self.rank[self.order] = np.arange(self.n_used, dtype=np.int32)
         indptr = X.indptr.astype(np.int64)
         indices = np.empty(len(X.indices), dtype=np.int32)
         threads.map(
-            lambda r: prepare.renumber(X.indices, rank, *r, indices), threads.ranges(len(indices))
+            lambda r: prepare.renumber(X.indices, self.rank, *r, indices),
+            threads.ranges(len(indices)),
         )
         self.lengths = np.diff(indptr)
         self.norms = np.empty(self.n_samples)
         self.each(lambda lo, hi: prepare.row_norms(indptr, values, lo, hi, self.norms))
+        self.directionless = np.empty(0, dtype=np.int64)
         if spherical:
             present = self.norms > 0
             inverse = np.divide(1.0, self.norms, out=np.zeros(self.n_samples), where=present)
             scaled = np.empty_like(values)
             self.each(lambda lo, hi: prepare.scale_rows(indptr, values, inverse, lo, hi, scaled))
             values = scaled
-            self.norms = present.astype(np.float64)
             self.unit = 1.0
+            self.weights, self.directionless = _ignore_directionless(weights, self.norms)
+            # Of the rows as they are stored: rounding makes their length not quite one.
+            self.each(lambda lo, hi: prepare.row_norms(indptr, values, lo, hi, self.norms))
         self.arrays = SparseArrays(indptr, indices, values)
         self.values32 = values.astype(np.float32, copy=False)
 
@@ -199,7 +220,7 @@ class SparseRows:
         mean = np.zeros(self.n_used)
         prepare.feature_sums(*self.arrays, self.weights, mean)
         mean /= total
-        spread = float(self.weights @ self.norms**2) / total - float(mean @ mean)
+        spread = float(np.sum(self.weights * self.norms**2)) / total - float(np.sum(mean**2))
         return max(0.0, spread) / self.n_features
 
     def transposed(self) -> tuple[NDArray[Any], ...]:
@@ -229,18 +250,18 @@ class SparseRows:
     def internal(self, centers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """User's centroids as the engine works with them: used features, by rank.
 
-        Also their squared norms, those of the part inside the used features and all of it.
+        Also their squared norms: of the part outside the used features, and of everything.
         """
         from polymeans.kernels import prepare
 
         n_centers = len(centers)
         out = np.empty((n_centers, self.n_used))
-        inside, total = np.empty(n_centers), np.empty(n_centers)
+        outside, total = np.empty(n_centers), np.empty(n_centers)
         self.threads.map(
-            lambda r: prepare.take_features(centers, self.order, self.unit, *r, out, inside, total),
+            lambda r: prepare.take_features(centers, self.rank, self.unit, *r, out, outside, total),
             self.threads.ranges(n_centers),
         )
-        return out, inside, total
+        return out, outside, total
 
     def external(self, centers: NDArray[Any]) -> NDArray[Any]:
         """The engine's centroids in the user's features and dtype."""
@@ -273,14 +294,24 @@ class SparseRows:
         return sp.csr_array((values, indices, indptr), shape=(self.n_samples, self.n_used))
 
 
-def _unit_rows(X: NDArray[Any], threads: Threads) -> NDArray[Any]:
+def _unit_rows(X: NDArray[Any], threads: Threads) -> tuple[NDArray[Any], NDArray[np.float64]]:
     out = np.empty_like(X)
+    lengths = np.empty(len(X))
 
     def normalise(block: tuple[int, int]) -> None:
         part = X[slice(*block)].astype(np.float64)
         norms = np.sqrt(np.einsum("ij,ij->i", part, part))
-        norms[norms == 0] = 1.0
-        out[slice(*block)] = part / norms[:, None]
+        lengths[slice(*block)] = norms
+        out[slice(*block)] = part / np.where(norms > 0, norms, 1.0)[:, None]
 
     threads.map(normalise, reduction_blocks(len(X)))
-    return out
+    return out, lengths
+
+
+def _ignore_directionless(
+    weights: NDArray[np.float64], lengths: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Rows of zeros have no direction and count for nothing, unless there is nothing else."""
+    nowhere = np.flatnonzero(lengths == 0)
+    remaining = np.where(lengths > 0, weights, 0.0)
+    return (remaining if remaining.any() else weights), nowhere

@@ -173,7 +173,7 @@ METHODS = {
 def potential_of(rows: Any, chosen: NDArray[np.integer]) -> float:
     """Weighted squared distances of all rows to the nearest chosen one."""
     distances, _ = nearest_rows(rows, np.asarray(chosen))
-    return float(distances @ rows.weights) * rows.unit**2
+    return float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
 
 
 def codebook_of_rows(rows: Any, chosen: NDArray[np.integer]) -> DenseCodebook | SumCodebook:
@@ -201,10 +201,10 @@ def _distances_among(
     """Squared distance of some rows to the nearest of others."""
     if not rows.is_sparse:
         few = rows.subset(some, np.ones(len(some)))
-        codebook = DenseCodebook(rows.take(others))
+        codebook = DenseCodebook(few.internal(rows.take(others)))
         labels = np.empty(len(some), dtype=np.int32)
         DenseLloyd(few, len(others)).assign(codebook, labels, labels)
-        return own_distances(few, codebook, labels)
+        return own_distances(few, codebook, labels) * few.unit * few.unit
     # Few rows against few rows: a product of two sparse matrices touches least.
     matrix = rows._matrix()
     products = (matrix[some] @ matrix[others].T).toarray()

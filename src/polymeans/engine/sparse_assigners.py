@@ -43,7 +43,7 @@ class CentroidTable:
         # An error of a product is at most |x| times what rounding took from the centroid, plus
         # what float32 arithmetic adds: (length + 24) units of |x||c|. The second is folded into
         # the first by never letting the first fall below a fifth of a half's worst case.
-        relative = _HALF + 5 * (rows.lengths + 24) * 2.0**-24
+        relative = _HALF + 5 * 1.25 * (rows.lengths + 24) * 2.0**-24
         self.reaches = (rows.norms * relative).astype(np.float32) * np.float32(1 + 2.0**-20)
         self._fill(codebook, np.arange(codebook.n_clusters))
         self._describe(codebook)
@@ -85,7 +85,7 @@ class CentroidTable:
             _pad(half, pad, np.inf),
             _pad(spread * (1 + 2.0**-20), pad, 0.0),
             _pad(2.0**-21 * half + 1e-37, pad, 0.0),
-            np.arange(self.n_columns, dtype=np.int32),
+            np.concatenate([np.arange(self.n_clusters), np.full(pad, -1)]).astype(np.int32),
         )
 
     def follow(self, codebook: Any, change: Change) -> None:

@@ -49,6 +49,7 @@ class ClusterStatistics:
         self.sums = numerators
         self.mass = np.zeros(n_clusters)
         self.squares = np.zeros(n_clusters)
+        self._peaks = np.zeros(n_clusters)
         self.cross = np.zeros(n_clusters)
         self.sizes = np.zeros(n_clusters, dtype=np.int64)
         self._holds_sums = np.zeros(n_clusters, dtype=bool)
@@ -118,6 +119,7 @@ class ClusterStatistics:
                 self.mass,
                 self.sums,
                 self.squares,
+                self._peaks,
                 self.cross,
                 rows.is_sparse,
             ),
@@ -144,6 +146,7 @@ class ClusterStatistics:
                 self.mass,
                 self.sums,
                 self.squares,
+                self._peaks,
                 self.cross,
                 np.empty(self.sums.shape[1]),
             ),

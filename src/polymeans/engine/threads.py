@@ -49,7 +49,8 @@ def effective_n_threads(n_threads: int | None = None) -> int:
         available = min(available, int(granted))
     backend, _ = joblib.parallel.get_active_backend()
     nested = getattr(backend, "nesting_level", 0) or 0
-    if nested and not _is_process_worker():
+    # A worker process is told its share by OMP_NUM_THREADS; other workers have one core each.
+    if nested and not (granted.isdigit() and _is_process_worker()):
         return 1
     return available
 

@@ -26,6 +26,11 @@ from polymeans.kernels.vector import (
 UP = np.float32(1 + 2.0**-21)
 DOWN = np.float32(1 - 2.0**-21)
 
+# Below this, units in the last place are no longer relative; and a distance that still has a
+# square in float32.
+LEAST = np.float32(1e-37)
+FAR = np.float32(1e19)
+
 # Scores may be infinite (padding lanes), never NaN.
 _FAST = {"nnan", "nsz"}
 
@@ -251,6 +256,7 @@ def assign_lazy(
     n_panels = panels.values.shape[0]
     # Own distances are quick ones: this is how far they can be off, relatively.
     blur = (rows.values.shape[1] + 8) * (2.0**-24 if width == 16 else 2.0**-53)
+    faint = (rows.values.shape[1] + 8) * (1e-37 if width == 16 else 1e-307)
     examined = 0
     for b0 in range(lo, hi, block.shape[0]):
         b1 = min(b0 + block.shape[0], hi)
@@ -265,14 +271,14 @@ def assign_lazy(
             own[b] = np.inf
             own_lane[b] = -1
             if a >= 0:
-                bound = (upper[i] + drift[a]) * UP
+                bound = (upper[i] + drift[a]) * UP + LEAST
                 if not find_groups(lower, i, travelled, bound, n_groups, masks[b]):
                     labels[i] = a
                     upper[i] = bound
                     continue
                 own[b] = quick_squared_distance(rows.values, i, book.numerators, a)
                 own_lane[b] = cluster_lane[a]
-                bound = np.float32(np.sqrt(own[b] * (1 + blur))) * UP
+                bound = np.float32(np.sqrt(own[b] * (1 + blur) + faint)) * UP + LEAST
                 upper[i] = bound
             if not find_groups(lower, i, travelled, bound, n_groups, masks[b]):
                 labels[i] = a
@@ -348,12 +354,13 @@ def assign_lazy(
                     else:
                         second = min(second, s)
             candidate = square + 2 * best
-            own_low, own_high = own[b] * (1 - blur), own[b] * (1 + blur)
+            own_low = max(0.0, own[b] * (1 - blur) - faint)
+            own_high = own[b] * (1 + blur) + faint
             if candidate - 2 * reach > own_high:
                 label = a
             elif candidate + 2 * reach < own_low and second - best > 2 * reach:
                 label = panels.clusters[lane // width, lane % width]
-                upper[i] = np.float32(np.sqrt(max(0.0, candidate + 2 * reach))) * UP
+                upper[i] = np.float32(np.sqrt(max(0.0, candidate + 2 * reach))) * UP + LEAST
             else:
                 label = a
                 exact = exact_score(rows, i, book, a) if a >= 0 else np.inf
@@ -366,9 +373,10 @@ def assign_lazy(
                         exact, label = settle(
                             rows, i, x, b, panels, panel, end, limit, book, exact, label, tile
                         )
-                upper[i] = np.float32(np.sqrt(exact)) * UP
+                upper[i] = np.float32(np.sqrt(exact)) * UP + LEAST
             labels[i] = label
-            base = np.float32(max(0.0, square - 2 * reach) * (1 - 2.0**-22))
+            least = square - 2 * reach
+            base = np.float32(least - abs(least) * 2.0**-22)
             for c in range(masks.shape[1]):
                 mask = masks[b, c]
                 while mask:
@@ -376,11 +384,13 @@ def assign_lazy(
                     mask &= mask - np.uint32(1)
                     s = runner_up[b, g] if lane_of[b, g] == cluster_lane[label] else first[b, g]
                     distance = np.sqrt(max(np.float32(0.0), base + np.float32(s + s)))
-                    lower[i, g] = (distance + travelled[g]) * DOWN
+                    # Squares beyond float32 are far, but not for ever.
+                    distance = min(distance, FAR)
+                    lower[i, g] = (distance + travelled[g]) * DOWN - LEAST
             if a >= 0 and label != a:
                 g = cluster_lane[a] // width // panels_per_group
                 distance = np.float32(np.sqrt(own_low)) * DOWN
-                lower[i, g] = min(lower[i, g], (distance + travelled[g]) * DOWN)
+                lower[i, g] = min(lower[i, g], (distance + travelled[g]) * DOWN - LEAST)
     return examined
 
 

@@ -13,6 +13,7 @@ from polymeans.kernels.rows import exact_score, row_length, squared_distance
 
 _UP = np.float32(1 + 2.0**-21)
 _DOWN = np.float32(1 - 2.0**-21)
+_LEAST = np.float32(1e-37)
 
 
 @kernel
@@ -71,6 +72,6 @@ def _measure(rows, i, book, j, norm, longest):
     score = exact_score(rows, i, book, j)
     square = squared_distance(rows, norm, score)
     slack = 2.0**-50 * (row_length(rows, i) + 8) * (norm + longest) ** 2
-    nearer = np.float32(np.sqrt(max(0.0, square - slack))) * _DOWN
-    farther = np.float32(np.sqrt(square + slack)) * _UP
+    nearer = max(np.float32(0.0), np.float32(np.sqrt(max(0.0, square - slack))) * _DOWN - _LEAST)
+    farther = np.float32(np.sqrt(square + slack)) * _UP + _LEAST
     return score, nearer, farther

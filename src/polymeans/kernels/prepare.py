@@ -55,28 +55,33 @@ def transpose(indptr, indices, values, starts, owners, entries):
 
 
 @kernel
+def count_features(indices, counts):
+    for p in range(indices.shape[0]):
+        counts[indices[p]] += 1
+
+
+@kernel
 def take_features(
     centers,  # IN  (k, d)
-    order,  # IN  (d_used,) features to take
+    rank,  # IN  (d,) where a feature goes, -1: nowhere
     unit,  # IN  what everything is divided by
     lo,
     hi,
     out,  # OUT (k, d_used)
-    inside,  # OUT (k,) squared norms of what was taken
+    outside,  # OUT (k,) squared norms of what goes nowhere
     total,  # OUT (k,) squared norms of everything
 ):
     for j in range(lo, hi):
-        s0 = s1 = 0.0
-        for r in range(order.shape[0]):
-            c = centers[j, order[r]] / unit
-            out[j, r] = c
-            s0 += np.float64(c) * np.float64(c)
+        everything = beyond = 0.0
         for t in range(centers.shape[1]):
-            c = centers[j, t] / unit
-            s1 += np.float64(c) * np.float64(c)
-        inside[j] = s0
-        # Summed in another order: without features left out the two must not differ.
-        total[j] = s1 if order.shape[0] < centers.shape[1] else s0
+            c = np.float64(centers[j, t]) / unit
+            everything += c * c
+            if rank[t] >= 0:
+                out[j, rank[t]] = c
+            else:
+                beyond += c * c
+        outside[j] = beyond
+        total[j] = everything
 
 
 @kernel

@@ -22,6 +22,7 @@ class DenseArrays(NamedTuple):
     """Rows of a C-ordered array."""
 
     values: np.ndarray
+    origin: np.ndarray  # (d,) float64: sums are taken about this point, so that they do not cancel
 
 
 class SparseArrays(NamedTuple):
@@ -49,7 +50,7 @@ def _is(argument, kind) -> bool:
 
 
 def add_row(rows, i, weight, total):
-    """``total += weight * row i``."""
+    """``total += weight * row i``, about the rows' origin if they have one."""
     raise RuntimeError("add_row is compiled")  # pragma: no cover
 
 
@@ -60,7 +61,7 @@ def _add_row(rows, i, weight, total):
         def add_dense(rows, i, weight, total):
             x = rows.values[i]
             for t in range(x.shape[0]):
-                total[t] += weight * x[t]
+                total[t] += weight * (np.float64(x[t]) - rows.origin[t])
 
         return add_dense
     if _is(rows, SparseArrays):
@@ -73,7 +74,7 @@ def _add_row(rows, i, weight, total):
 
 
 def row_dot(rows, i, vector):
-    """Inner product of row ``i`` with a dense vector."""
+    """Inner product of row ``i``, as it is summed, with a dense vector."""
     raise RuntimeError("row_dot is compiled")  # pragma: no cover
 
 
@@ -85,7 +86,7 @@ def _row_dot(rows, i, vector):
             x = rows.values[i]
             total = 0.0
             for t in range(x.shape[0]):
-                total += np.float64(x[t]) * vector[t]
+                total += (np.float64(x[t]) - rows.origin[t]) * vector[t]
             return total
 
         return dot_dense

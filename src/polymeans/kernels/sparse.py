@@ -75,6 +75,8 @@ def settle(
     for column in range(scores.shape[0]):
         if scores[column] <= ceiling:
             j = clusters[column]
+            if j < 0:  # padding
+                continue
             score = exact_score(rows, i, book, j)
             if score < exact or (score == exact and j < label):
                 rival = min(rival, exact)

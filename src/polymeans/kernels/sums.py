@@ -62,6 +62,7 @@ def resum(
     mass,  # OUT (k,)
     sums,  # INOUT (k, d)
     squares,  # OUT (k,) squared norms of the sums
+    peaks,  # OUT (k,) the same
     cross,  # OUT (k,) inner products of the new with the old sums
     previous,  # BUFFER (d,)
 ):
@@ -78,6 +79,7 @@ def resum(
                 add_row(rows, i, w, total)
         mass[j] = mass_j
         squares[j] = dot(total, total)
+        peaks[j] = squares[j]
         cross[j] = dot(total, previous)
 
 
@@ -92,6 +94,7 @@ def shift_sums(
     mass,  # INOUT (k,)
     sums,  # INOUT (k, d)
     squares,  # INOUT (k,) squared norms of the sums
+    peaks,  # INOUT (k,) their largest values since they were last computed afresh
     cross,  # OUT (k,) inner products of the new with the old sums
     track,  # IN  whether squares and cross are wanted (cheap for short rows only)
 ):
@@ -114,7 +117,6 @@ def shift_sums(
             i = moved[events[e] - n_moved if arrives else events[e]]
             advance += (weights[i] if arrives else -weights[i]) * row_dot(rows, i, total)
         cross[j] = squares[j] + advance
-        before_all = squares[j]
         for e in range(starts[j], starts[j + 1]):
             arrives = events[e] >= n_moved
             i = moved[events[e] - n_moved if arrives else events[e]]
@@ -123,8 +125,10 @@ def shift_sums(
             before = row_dot(rows, i, total)
             add_row(rows, i, w, total)
             squares[j] += w * (before + row_dot(rows, i, total))
-        if squares[j] < 0.5 * before_all:
+            peaks[j] = max(peaks[j], squares[j])
+        if squares[j] < 0.5 * peaks[j]:
             squares[j] = dot(total, total)  # what cancellation left would not be accurate
+            peaks[j] = squares[j]
 
 
 @kernel
@@ -157,13 +161,20 @@ def divide_rows(
     denominators,  # IN  (k,)
     lo,
     hi,
+    rank,  # IN  (d_all,) where a feature stands in the rows of numerators, -1: nowhere
     out,  # OUT (k, d), may be the numerators themselves
     squares,  # OUT (k,) squared norms of the quotients as stored
 ):
     for j in range(lo, hi):
         for t in range(numerators.shape[1]):
             out[j, t] = numerators[j, t] / denominators[j]
-        squares[j] = dot(out[j], out[j])
+        # In the features' own order, as whoever is given these centroids later will sum them.
+        total = 0.0
+        for t in range(rank.shape[0]):
+            if rank[t] >= 0:
+                c = np.float64(out[j, rank[t]])
+                total += c * c
+        squares[j] = total
 
 
 @kernel
@@ -197,17 +208,17 @@ def assign_exact(
 @kernel
 def closed_form_inertia(
     centers,  # IN  (k, d)
-    shift,  # IN  (d,)
+    origin,  # IN  (d,)
     mass,  # IN  (k,)
-    sums,  # IN  (k, d) cluster sums
+    sums,  # IN  (k, d) cluster sums about the origin
 ):
-    """``Σ_j n_j |c_j|² - 2 c_j·s_j`` about the shift: add Σ w|x|² for the inertia."""
+    """``Σ_j n_j |c_j|² - 2 c_j·s_j`` about the origin: add Σ w|x|² for the inertia."""
     total = 0.0
     for j in range(mass.shape[0]):
         if mass[j] > 0.0:
             part = 0.0
-            for t in range(shift.shape[0]):
-                c = np.float64(centers[j, t]) - shift[t]
-                part += c * (mass[j] * (c + 2.0 * shift[t]) - 2.0 * sums[j, t])
+            for t in range(origin.shape[0]):
+                c = np.float64(centers[j, t]) - origin[t]
+                part += c * (mass[j] * c - 2.0 * sums[j, t])
             total += part
     return total
