@@ -38,8 +38,9 @@ logger = logging.getLogger("polymeans")
 
 METRICS = ("euclidean", "cosine")
 
-#: Multiplications below which starting threads and preparing rows costs more than it saves.
-_SMALL = 2**21
+#: Multiplications of one pass below which a pool of threads costs more than it saves, and below
+#: which bringing centroids into panels does.
+_POOLED, _SMALL = 2**24, 2**21
 
 
 class KMeans(
@@ -367,7 +368,7 @@ class KMeans(
 
     def _threads(self, X: Any) -> Threads:
         # The result does not depend on it, and a pool takes longer to start than little work.
-        return Threads(1 if _is_small(X, self.n_clusters) else self.n_threads)
+        return Threads(1 if _work(X, self.n_clusters) < _POOLED else self.n_threads)
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
@@ -475,7 +476,7 @@ class KMeans(
         with self._threads(X) as threads:
             rows = make_rows(X, weights, threads, self.metric == "cosine", centers)
             codebook = make_codebook(rows, centers)
-            if _is_small(X, len(centers)):
+            if _work(X, len(centers)) < _SMALL:
                 from polymeans.kernels import sums
 
                 sums.assign_exact(rows.arrays, codebook.book, 0, rows.n_samples, labels)
@@ -489,8 +490,9 @@ class KMeans(
         return labels, inertia * (0.5 if self.metric == "cosine" else 1.0)
 
 
-def _is_small(X: Any, n_clusters: int) -> bool:
-    return (X.nnz if sp.issparse(X) else X.size) * n_clusters < _SMALL
+def _work(X: Any, n_clusters: int) -> int:
+    """Multiplications of one pass over the rows."""
+    return (X.nnz if sp.issparse(X) else X.size) * n_clusters
 
 
 def init_is(init: Any, name: str) -> bool:
