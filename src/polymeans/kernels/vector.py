@@ -2,9 +2,9 @@
 
 numba has no stack arrays, so a loop over "four rows times sixteen centroids" written in Python
 keeps its accumulators in memory and reaches half of what the machine can do. ``tile_scores`` runs
-at the speed of a tuned matrix product (measured against OpenBLAS: 34-43 against 37-41 GFMA/s per
-core) without ever storing the product; ``stream_products`` is its counterpart for CSR rows, up
-to four times faster than the loop it replaces where few centroids are wanted. ``bracket`` and
+at about the speed of a tuned matrix product without ever storing the product (``python -m
+benchmarks kmeans-dense`` prints the bare product beside us); ``stream_products`` is its counterpart
+for CSR rows. ``bracket`` and
 ``sift`` read the outcome. LLVM cuts the vectors to what the processor has.
 """
 
