@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import adjusted_rand_score
 
-from polymeans import KMeans, datasets
-from polymeans.datasets import make_documents
+from polymeans import KMeans
+from polymeans.datasets import documents, make_documents
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (40, 1), (300, 700), (50, 3)])
@@ -39,9 +39,9 @@ def test_same_seed_same_documents():
 def test_values_are_tf_idf():
     counts = np.random.default_rng(0).integers(0, 4, (30, 12))
     counts[:, 0] += 1  # no document is empty
-    documents, words = np.nonzero(counts)
-    times = counts[documents, words]
-    ours = datasets._tf_idf(np.repeat(documents, times), np.repeat(words, times), counts.shape)
+    owners, words = np.nonzero(counts)
+    times = counts[owners, words]
+    ours = documents._tf_idf(np.repeat(owners, times), np.repeat(words, times), counts.shape)
     theirs = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
     np.testing.assert_allclose(ours.toarray(), theirs.toarray())
 
@@ -56,7 +56,7 @@ def test_words_follow_zipf():
 
 @pytest.mark.parametrize("length", [1, 50])
 def test_length_is_the_mean_number_of_words(length, monkeypatch):
-    monkeypatch.setattr(datasets, "_tf_idf", lambda document, word, shape: np.bincount(document))
+    monkeypatch.setattr(documents, "_tf_idf", lambda document, word, shape: np.bincount(document))
     words, _ = make_documents(4000, 100, 3, length=length, random_state=0)
     assert len(words) == 4000
     assert words.min() >= 1  # which is why very short ones are a little longer on average

@@ -1,6 +1,5 @@
-"""Data made to order, for examples and tests that must run offline."""
+"""Sparse rows that look like text and whose topics are known."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 
 from polymeans._validation import check_integer
+from polymeans.datasets._common import check_range
 
 #: Words a topic prefers. Fewer make topics that share almost nothing, more wash them out.
 _TOPIC_WORDS = 500
@@ -78,8 +78,8 @@ def make_documents(
     check_integer("n_samples", n_samples, 1)
     check_integer("n_features", n_features, 1)
     check_integer("n_topics", n_topics, 1)
-    _check_range("length", length, 1.0)
-    _check_range("overlap", overlap, 0.0, 1.0)
+    check_range("length", length, 1.0)
+    check_range("overlap", overlap, 0.0, 1.0)
     rng = check_random_state(random_state)
 
     topics = rng.randint(n_topics, size=n_samples).astype(np.int64)
@@ -122,13 +122,3 @@ def _tf_idf(
     index = np.int32 if max(len(cells), shape[1]) <= np.iinfo(np.int32).max else np.int64
     X = sp.csr_array((values, columns.astype(index), indptr.astype(index)), shape=shape)
     return normalize(X, copy=False)
-
-
-def _check_range(name: str, value: Any, smallest: float, largest: float = np.inf) -> None:
-    if isinstance(value, Real) and np.isfinite(value) and smallest <= value <= largest:
-        return
-    wanted = f"a finite number of at least {smallest:g}"
-    if np.isfinite(largest):
-        wanted = f"a number between {smallest:g} and {largest:g}"
-    kind = ValueError if isinstance(value, Real) else TypeError
-    raise kind(f"{name} must be {wanted}, got {value!r}.")
