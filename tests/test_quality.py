@@ -26,7 +26,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PUBLIC = {
     "polymeans": None,
     "polymeans.inspection": None,
-    "polymeans.datasets": ["make_documents"],
+    "polymeans.datasets": None,
+    "polymeans.metrics": None,
     "polymeans.cli": ["main"],
 }
 
