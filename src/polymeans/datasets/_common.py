@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.random import sample_without_replacement
 
 
 def check_range(name: str, value: Any, smallest: float, largest: float = np.inf) -> None:
@@ -20,7 +21,12 @@ def check_range(name: str, value: Any, smallest: float, largest: float = np.inf)
 
 def balanced(rng: np.random.RandomState, n_samples: int, n_kinds: int) -> NDArray[np.int64]:
     """Kinds 0 to ``n_kinds - 1``, each as often as any other give or take one, in random order."""
-    # The permutation says which kinds have one row more, or any at all if rows are few.
-    kinds = rng.permutation(n_kinds).astype(np.int64)[np.arange(n_samples) % n_kinds]
+    if n_kinds > n_samples:
+        # Kinds may be too many to list.
+        kinds = sample_without_replacement(n_kinds, n_samples, random_state=rng)
+    else:
+        # The permutation says which kinds have one row more.
+        kinds = rng.permutation(n_kinds)[np.arange(n_samples) % n_kinds]
+    kinds = kinds.astype(np.int64)
     rng.shuffle(kinds)
     return kinds
