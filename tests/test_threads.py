@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 
 from polymeans import KMeans
 from polymeans.engine.threads import REDUCTION_ROWS, Threads, effective_n_threads
-from polymeans.kmeans import _POOLED
+from polymeans._base import _POOLED
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

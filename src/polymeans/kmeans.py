@@ -1,55 +1,24 @@
 """k-means for dense and sparse rows."""
 
-import logging
 import warnings
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
-from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.metrics.pairwise import cosine_distances
 
-from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
-from polymeans._validation import (
-    check_choice,
-    check_integer,
-    check_n_threads,
-    check_real,
-    check_rows,
-    check_weights,
-)
-from polymeans.engine.assignment import ALGORITHMS, make_assigner, make_codebook, make_rows
-from polymeans.engine.lloyd import Run, descend
-from polymeans.engine.relocation import own_distances
+from polymeans._base import CentroidEstimator, checked_array, is_name
+from polymeans._compat import HAS_CALLBACKS
+from polymeans._validation import check_choice, check_integer
+from polymeans.engine.assignment import ALGORITHMS, make_codebook
+from polymeans.engine.lloyd import Run
 from polymeans.engine.seeding import METHODS, codebook_of_rows
-from polymeans.engine.threads import Threads
-
-logger = logging.getLogger("polymeans")
 
 METRICS = ("euclidean", "cosine")
 
-#: Multiplications of one pass below which a pool of threads costs more than it saves, and below
-#: which bringing centroids into panels does.
-_POOLED, _SMALL = 2**24, 2**21
 
-
-class KMeans(
-    CallbackSupportMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClusterMixin,
-    BaseEstimator,
-):
+class KMeans(CentroidEstimator):
     """k-means, exact and fast on dense and sparse rows.
 
     **Idea.** Lloyd's algorithm: give each row to the nearest centroid, move each centroid to the
@@ -178,279 +147,84 @@ class KMeans(
         self.n_threads = n_threads
         self.verbose = verbose
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> "KMeans":
-        """Find the clusters.
+    # --- what the base asks ------------------------------------------------------------------
 
-        Parameters
-        ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to cluster. float32 stays float32; anything else becomes float64.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts, in seeding, centroids, inertia and stopping.
+    @property
+    def _n_centroids(self) -> int:
+        return self.n_clusters
 
-        Returns
-        -------
-        self : KMeans
-            Fitted estimator.
-        """
-        self._check_parameters()
-        X = check_rows(self, X, reset=True)
-        weights = check_weights(sample_weight, X)
+    @property
+    def _spherical(self) -> bool:
+        return is_name(self.metric, "cosine")
+
+    @property
+    def _algorithm(self) -> str:
+        return self.algorithm
+
+    def _distances(self, X: Any, centers: NDArray[Any]) -> NDArray[Any]:
+        return cosine_distances(X, centers) if self._spherical else super()._distances(X, centers)
+
+    def _inertia_scale(self) -> float:
+        # On the sphere |x - c|² = 2 (1 - cos): halve it into cosine distances.
+        return 0.5 if self._spherical else 1.0
+
+    def _check_own_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_choice("metric", self.metric, METRICS)
+        check_choice("algorithm", self.algorithm, ALGORITHMS)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, tuple(METHODS), "Or give an array or a callable.")
+
+    def _check_start(self, X: Any) -> Any:
         if X.shape[0] < self.n_clusters:
             raise ValueError(
                 f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}. "
                 "Ask for fewer clusters or give more rows."
             )
-        init = self._check_init(X)
-        n_runs = self._n_runs(init)
-        rng = check_random_state(self.random_state)
-        progress = FitProgress(
-            self, n_runs, self.max_iter, {"X": X, "metadata": {"sample_weight": sample_weight}}
-        )
-        best: Run | None = None
-        with self._threads(X) as threads:
-            given = init if isinstance(init, np.ndarray) else None
-            rows = make_rows(X, weights, threads, self.metric == "cosine", given)
-            for number in range(n_runs):
-                progress.begin_run()
-                codebook = self._start(X, rows, init, rng)
-                if number == n_runs - 1:
-                    rows.release()
-                run = descend(
-                    rows,
-                    codebook,
-                    algorithm=self.algorithm,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    on_step=lambda step, book: self._report(step, progress, book, rows),
-                )
-                if self.verbose:
-                    logger.info(
-                        "start %d of %d: inertia %.6g after %d iterations",
-                        number + 1,
-                        n_runs,
-                        run.inertia,
-                        run.n_iter,
-                    )
-                if best is None or _is_better(run, best):
-                    best = run
-                if progress.end_run(lambda run=run: self._attributes(run, rows)):
-                    break
-            attributes = self._attributes(best, rows)
-        for name, value in attributes.items():
-            setattr(self, name, value)
-        progress.end(lambda: attributes)
-        self._warn(best)
-        return self
-
-    def fit_predict(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[np.int32]:
-        """Find the clusters and return the label of each row.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to cluster.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Nearest centroid of each row.
-        """
-        return self.fit(X, sample_weight=sample_weight).labels_
-
-    def fit_transform(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """Find the clusters and return the distances to their centroids.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to cluster.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-            Distance of each row to each centroid.
-        """
-        return self.fit(X, sample_weight=sample_weight).transform(X)
-
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Nearest centroid of each row.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to label.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Index of the nearest centroid, the lowest among equals.
-        """
-        check_is_fitted(self)
-        X, centers = self._alike(check_rows(self, X, reset=False))
-        return self._label(X, centers, np.ones(X.shape[0]))[0]
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Distance of each row to each centroid.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to measure.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-            Euclidean distances, or cosine distances with ``metric="cosine"``.
-        """
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        measure = cosine_distances if self.metric == "cosine" else euclidean_distances
-        return measure(X, self.cluster_centers_.astype(X.dtype, copy=False))
-
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the inertia of the rows: the larger, the better they are represented.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to measure.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
-
-        Returns
-        -------
-        score : float
-            Minus the weighted sum of squared ("cosine": of cosine) distances.
-        """
-        check_is_fitted(self)
-        X, centers = self._alike(check_rows(self, X, reset=False))
-        weights = check_weights(sample_weight, X)
-        _, inertia = self._label(X, centers, weights, measure=True)
-        return -inertia
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
-
-    def __sklearn_tags__(self) -> Any:
-        """Tags: sparse rows are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _alike(self, X: Any) -> tuple[Any, NDArray[Any]]:
-        """Rows and centroids of one dtype; labels are defined for centroids as they are fitted."""
-        centers = self.cluster_centers_
-        if X.dtype != centers.dtype:
-            X, centers = (part.astype(np.float64, copy=False) for part in (X, centers))
-        return X, centers
-
-    # --- the parts of a fit ------------------------------------------------------------------
-
-    def _threads(self, X: Any) -> Threads:
-        # The result does not depend on it, and a pool takes longer to start than little work.
-        return Threads(1 if _work(X, self.n_clusters) < _POOLED else self.n_threads)
-
-    def _check_parameters(self) -> None:
-        check_integer("n_clusters", self.n_clusters, 1)
-        check_choice("metric", self.metric, METRICS)
-        if self.n_init != "auto":
-            check_integer("n_init", self.n_init, 1, 'Use "auto" if unsure.')
-        check_integer("max_iter", self.max_iter, 1)
-        check_real("tol", self.tol, 0.0, "Use 0 to run until no label changes.")
-        check_choice("algorithm", self.algorithm, ALGORITHMS)
-        check_n_threads(self.n_threads)
-        if not isinstance(self.verbose, bool):
-            check_integer("verbose", self.verbose, 0, "1 logs each start, 2 each iteration.")
-        if isinstance(self.init, str):
-            check_choice("init", self.init, tuple(METHODS), "Or give an array or a callable.")
-
-    def _check_init(self, X: Any) -> Any:
         if isinstance(self.init, str) or callable(self.init):
             return self.init
-        return self._check_centers(self.init, X)
+        return [self._check_centers(self.init, X)]
 
     def _check_centers(self, centers: Any, X: Any) -> NDArray[Any]:
-        if sp.issparse(centers):
-            centers = centers.toarray()
-        if np.iscomplexobj(centers):
-            raise ValueError("init is complex; initial centers must be real numbers.")
-        try:
-            centers = np.asarray(centers, dtype=X.dtype, order="C")
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"init must be one of {', '.join(map(repr, METHODS))}, a callable, or an array of "
-                f"shape (n_clusters, n_features), got {type(centers).__name__}: {error}."
-            ) from None
-        if centers.shape != (self.n_clusters, X.shape[1]):
-            raise ValueError(
-                f"The shape of the initial centers, init: {centers.shape}, does not match "
-                f"(n_clusters, n_features) = {(self.n_clusters, X.shape[1])}. Give one row for "
-                "each cluster."
-            )
-        assert_all_finite(centers, input_name="init")
-        return centers
+        choices = (
+            f"one of {', '.join(map(repr, METHODS))}, a callable, or an array of shape "
+            "(n_clusters, n_features)"
+        )
+        shape = (self.n_clusters, X.shape[1])
+        return checked_array("init", centers, shape, "(n_clusters, n_features)", choices, X.dtype)
 
-    def _n_runs(self, init: Any) -> int:
-        given = not isinstance(init, str) and not callable(init)
+    def _n_runs(self, start: Any) -> int:
+        if not isinstance(start, str) and not callable(start):
+            return self._runs_from_given()
         if self.n_init == "auto":
-            return 10 if callable(init) or init_is(init, "random") else 1
-        if given and self.n_init != 1:
-            warnings.warn(
-                "Explicit initial center position passed: performing only one init in "
-                f"{type(self).__name__} instead of n_init={self.n_init}.",
-                RuntimeWarning,
-                stacklevel=3 + HAS_CALLBACKS,
-            )
-            return 1
+            return 10 if callable(start) or start == "random" else 1
         return int(self.n_init)
 
-    def _start(self, X: Any, rows: Any, init: Any, rng: Any) -> Any:
-        if isinstance(init, str):
-            return codebook_of_rows(rows, METHODS[init](rows, self.n_clusters, rng))
-        if callable(init):
-            init = self._check_centers(init(X, self.n_clusters, random_state=rng), X)
-        return make_codebook(rows, init)
+    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
+        if isinstance(start, str):
+            return codebook_of_rows(rows, METHODS[start](rows, self.n_clusters, rng))
+        if callable(start):
+            start = [self._check_centers(start(X, self.n_clusters, random_state=rng), X)]
+        return make_codebook(rows, start[0])
 
-    def _report(self, step: Any, progress: FitProgress, codebook: Any, rows: Any) -> bool:
-        if isinstance(self.verbose, Integral) and self.verbose > 1:
-            logger.info("inertia %.6g, %d rows moved", step.inertia, step.n_moved)
-        return progress.step(lambda: {"cluster_centers_": codebook.to_array(rows)})
+    def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
+        return {"cluster_centers_": codebook.to_array(rows)}
+
+    def _fitted_vectors(self) -> list[NDArray[Any]]:
+        return [self.cluster_centers_]
+
+    def _codebook(self, rows: Any, vectors: list[NDArray[Any]]) -> Any:
+        return make_codebook(rows, vectors[0])
 
     def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
-        # On the sphere |x - c|² = 2 (1 - cos): halve it into cosine distances.
-        factor = 0.5 if self.metric == "cosine" else 1.0
-        history = np.array(
-            [(factor * s.inertia, s.n_moved, s.shift, s.seconds) for s in run.steps],
-            dtype=[("inertia", "f8"), ("n_moved", "i8"), ("shift", "f8"), ("seconds", "f8")],
-        )
         centers = run.codebook.to_array(rows)
         return {
             "cluster_centers_": centers,
             "labels_": run.labels,
-            "inertia_": factor * run.inertia,
+            "inertia_": self._inertia_scale() * run.inertia,
             "n_iter_": run.n_iter,
             "n_parameters_": int(centers.size),
-            "history_": history,
+            "history_": self._history(run),
         }
 
     def _warn(self, run: Run) -> None:
@@ -463,49 +237,3 @@ class KMeans(
                 ConvergenceWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )
-
-    def _label(
-        self,
-        X: Any,
-        centers: NDArray[Any],
-        weights: NDArray[np.float64],
-        measure: bool = False,
-    ) -> tuple[NDArray[np.int32], float]:
-        """Labels for given centroids, and the inertia if wanted."""
-        labels = np.empty(X.shape[0], dtype=np.int32)
-        with self._threads(X) as threads:
-            rows = make_rows(X, weights, threads, self.metric == "cosine", centers)
-            codebook = make_codebook(rows, centers)
-            if _work(X, len(centers)) < _SMALL:
-                from polymeans.kernels import sums
-
-                sums.assign_exact(rows.arrays, codebook.book, 0, rows.n_samples, labels)
-            else:
-                make_assigner(rows, len(centers), "lloyd").assign(codebook, labels, labels)
-            labels[rows.directionless] = 0
-            inertia = np.nan
-            if measure:
-                distances = own_distances(rows, codebook, labels)
-                inertia = float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
-        return labels, inertia * (0.5 if self.metric == "cosine" else 1.0)
-
-
-def _work(X: Any, n_clusters: int) -> int:
-    """Multiplications of one pass over the rows."""
-    return (X.nnz if sp.issparse(X) else X.size) * n_clusters
-
-
-def init_is(init: Any, name: str) -> bool:
-    """Whether ``init`` is the method of that name (arrays do not compare to strings)."""
-    return isinstance(init, str) and init == name
-
-
-def _is_better(run: Run, best: Run) -> bool:
-    """Lower inertia, and not merely the same clusters summed in another order."""
-    if run.inertia >= best.inertia:
-        return False
-    if run.inertia < best.inertia * (1 - 1e-6):
-        return True
-    forward = np.full(run.codebook.n_clusters, -1)
-    forward[run.labels] = best.labels
-    return bool((forward[run.labels] != best.labels).any())

@@ -25,6 +25,14 @@ class DenseCodebook:
         self.n_clusters, self.n_features = centers.shape
         self.book = Book(centers, np.ones(self.n_clusters), np.zeros(self.n_clusters))
 
+    #: A change of few clusters moves the others not at all.
+    entangled = False
+
+    @property
+    def sizes(self) -> tuple[int]:
+        """One set of as many vectors as there are centroids."""
+        return (self.n_clusters,)
+
     @property
     def n_parameters(self) -> int:
         """Numbers stored."""

@@ -43,6 +43,14 @@ class SumCodebook:
         self.outside = np.zeros(self.n_clusters) if outside is None else outside
         self.given = given if self.outside.any() else None
 
+    #: A change of few clusters moves the others not at all.
+    entangled = False
+
+    @property
+    def sizes(self) -> tuple[int]:
+        """One set of as many vectors as there are centroids."""
+        return (self.n_clusters,)
+
     @property
     def n_parameters(self) -> int:
         """Numbers stored."""

@@ -1,22 +1,26 @@
-"""Which assigner serves which rows and algorithm.
+"""Which codebook, statistics and assigner serve which rows and algorithm.
 
 An assigner writes the label of every row for a codebook, and may remember what helps it next
 time. ``follow`` tells it how the centroids moved, ``forget`` that labels were changed from
 outside. All of them return the labels that exact scores define.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
+from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
 from polymeans.codebooks.sums import SumCodebook
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
 from polymeans.engine.elkan import Elkan
+from polymeans.engine.grid_assigners import DenseSums, SparseSums, StreamedProducts
+from polymeans.engine.marginals import DeferredStatistics, MarginalStatistics
 from polymeans.engine.rows import DenseRows, SparseRows
 from polymeans.engine.sparse_assigners import SparseLazy, SparseLloyd
-from polymeans.engine.statistics import Change
+from polymeans.engine.statistics import Change, ClusterStatistics
 from polymeans.engine.threads import Threads
 
 ALGORITHMS = ("auto", "lloyd", "elkan", "lazy")
@@ -43,14 +47,11 @@ def make_rows(
     weights: NDArray[np.float64],
     threads: Threads,
     spherical: bool,
-    centers: NDArray[Any] | None = None,
+    reach: float = 0.0,
 ) -> DenseRows | SparseRows:
-    """Rows of the container's kind; ``centers`` are given centroids they will meet."""
+    """Rows of the container's kind; ``reach`` is the largest coordinate of given centroids."""
     kind = SparseRows if hasattr(X, "indptr") else DenseRows
-    reach = 0.0
-    if centers is not None and not spherical:
-        reach = max(float(centers.max()), -float(centers.min()))
-    return kind(X, weights, threads, spherical, reach)
+    return kind(X, weights, threads, spherical, 0.0 if spherical else reach)
 
 
 def make_codebook(rows: Any, centers: NDArray[Any]) -> DenseCodebook | SumCodebook:
@@ -67,8 +68,52 @@ def make_codebook(rows: Any, centers: NDArray[Any]) -> DenseCodebook | SumCodebo
     return SumCodebook(numerators, total, centers, outside, rows.spherical)
 
 
-def make_assigner(rows: Any, n_clusters: int, algorithm: str) -> Assigner:
-    """The assigner for an algorithm; ``"auto"`` is the one measured to be fastest."""
+def make_grid(
+    rows: Any, protocentroids: Sequence[NDArray[Any]], aggregator: str, stored: bool = True
+) -> Any:
+    """Centroids combined from protocentroids, given in the user's coordinates.
+
+    One set is nothing but free centroids. ``stored`` says whether products are all kept.
+    """
+    if len(protocentroids) == 1:
+        return make_codebook(rows, protocentroids[0])
+    sizes = [len(theta) for theta in protocentroids]
+    stacked = np.ascontiguousarray(np.concatenate(protocentroids), dtype=rows.dtype)
+    full = None
+    # The rows' unit is common to all members of a sum, but is one factor of a product.
+    measured = len(stacked) if aggregator == "sum" else sizes[0]
+    if rows.is_sparse:
+        inside, outside, _ = rows.internal(stacked)
+        if outside.any():
+            full = stacked.astype(np.float64)
+            full[:measured] /= rows.unit
+        inside[measured:] *= rows.unit
+        stacked = inside.astype(rows.dtype)
+    else:
+        stacked[:measured] = rows.internal(stacked[:measured])
+    if aggregator == "sum":
+        return AdditiveCodebook(stacked, sizes, full)
+    return MultiplicativeCodebook(stacked, sizes, full, stored or rows.is_sparse)
+
+
+def make_statistics(rows: Any, codebook: Any) -> Any:
+    """What a codebook needs the rows to be summed into."""
+    if isinstance(codebook, AdditiveCodebook):
+        return MarginalStatistics(rows, codebook.sizes)
+    if isinstance(codebook, MultiplicativeCodebook):
+        if not codebook.stored:
+            return DeferredStatistics(rows, codebook.n_clusters)
+        return ClusterStatistics(rows, np.zeros((codebook.n_clusters, codebook.n_features)))
+    return ClusterStatistics(rows, codebook.numerators())
+
+
+def make_assigner(rows: Any, codebook: Any, algorithm: str) -> Assigner:
+    """The assigner for a codebook and an algorithm; ``"auto"`` is the fastest as measured."""
+    if isinstance(codebook, AdditiveCodebook):
+        return (SparseSums if rows.is_sparse else DenseSums)(rows, codebook)
+    if isinstance(codebook, MultiplicativeCodebook) and not codebook.stored:
+        return StreamedProducts(rows, codebook.n_clusters)
+    n_clusters = codebook.n_clusters
     if algorithm == "auto":
         # Bounds cost a little in each iteration; with few centroids there is little to save.
         few = n_clusters < (4 if rows.is_sparse else 24)

@@ -21,9 +21,12 @@ class DenseLloyd:
     ----------
     rows : DenseRows
     n_clusters : int
+    even : bool, default=True
+        Fill panels evenly, so that every group of centroids is equally tight: 100 centroids make
+        seven panels of 14 or 15, not six of 16 and one of 4.
     """
 
-    def __init__(self, rows: Any, n_clusters: int) -> None:
+    def __init__(self, rows: Any, n_clusters: int, even: bool = True) -> None:
         from polymeans.kernels.vector import panel_width
 
         self.rows = rows
@@ -32,6 +35,7 @@ class DenseLloyd:
         # A block of rows should stay in the second-level cache while panels stream past it.
         row_bytes = max(1, rows.n_features * rows.dtype.itemsize)
         self.block_rows = int(np.clip(2**18 // row_bytes, 16, 256)) // 4 * 4
+        self.even = even
         self.set_order(np.arange(n_clusters))
 
     def set_order(self, order: NDArray[np.integer]) -> None:
@@ -39,10 +43,9 @@ class DenseLloyd:
         from polymeans.kernels.dense import Panels
 
         n_panels = -(-self.n_clusters // self.width)
-        # Panels are filled evenly: 100 centroids make seven panels of 14 or 15, not six of 16
-        # and one of 4, so that every group of centroids is equally tight.
+        cuts = n_panels if self.even else np.arange(1, n_panels) * self.width
         self.lane_cluster = np.full((n_panels, self.width), -1, dtype=np.int32)
-        for panel, members in enumerate(np.array_split(order, n_panels)):
+        for panel, members in enumerate(np.array_split(order, cuts)):
             self.lane_cluster[panel, : len(members)] = members
         self.cluster_lane = np.empty(self.n_clusters, dtype=np.int32)
         flat = self.lane_cluster.ravel()
@@ -56,11 +59,15 @@ class DenseLloyd:
 
     def pack(self, codebook: Any) -> Any:
         """Bring the centroids into panels; how their scores are to be read."""
+        return self.pack_centers(codebook.centers)
+
+    def pack_centers(self, centers: NDArray[Any]) -> Any:
+        """The same for centroids that are at hand."""
         from polymeans.kernels.dense import Frame, pack_panels
 
         rows = self.rows
         norms = np.empty(self.n_clusters)
-        pack_panels(codebook.centers, rows.shift, self.panels, norms)
+        pack_panels(centers, rows.shift, self.panels, norms)
         unit = np.finfo(rows.dtype).eps / 2
         longest = float(norms.max())
         terms = 1.25 * (rows.n_features + 8) * unit

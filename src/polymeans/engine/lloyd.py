@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.engine.assignment import Assigner, make_assigner
-from polymeans.engine.relocation import own_distances, relocate_empty
-from polymeans.engine.statistics import ClusterStatistics
+from polymeans.engine.assignment import Assigner, make_assigner, make_statistics
+from polymeans.engine.relocation import count_members, own_distances, relocate_empty
 
 logger = logging.getLogger("polymeans")
 
@@ -80,8 +79,8 @@ def descend(
         Labels are those of the returned codebook: a last assignment is made if the centroids
         moved after the labels were found.
     """
-    assigner = make_assigner(rows, codebook.n_clusters, algorithm)
-    statistics = ClusterStatistics(rows, codebook.numerators())
+    assigner = make_assigner(rows, codebook, algorithm)
+    statistics = make_statistics(rows, codebook)
     labels = np.full(rows.n_samples, -1, dtype=np.int32)
     previous = labels.copy()
     threshold = float(tol) * rows.mean_variance if tol > 0 else 0.0
@@ -91,7 +90,7 @@ def descend(
         began = time.perf_counter()
         previous, labels = labels, previous
         assigner.assign(codebook, previous, labels)
-        n_relocated, inertia = _fill_empty_clusters(rows, codebook, assigner, statistics, labels)
+        n_relocated, inertia = _fill_empty_clusters(rows, codebook, assigner, labels)
         change = statistics.update(previous, labels)
         if inertia is None:
             inertia = codebook.inertia(rows, statistics)
@@ -101,6 +100,8 @@ def descend(
         shift = 0.0
         if change.n_moved:
             drift = codebook.refit(statistics, change.clusters)
+            if codebook.entangled:
+                change = change.spread(codebook.n_clusters)
             assigner.follow(codebook, change, drift)
             shift = float(np.sum(drift * drift))
         run.n_relocated += n_relocated
@@ -125,12 +126,11 @@ def _fill_empty_clusters(
     rows: Any,
     codebook: Any,
     assigner: Assigner,
-    statistics: ClusterStatistics,
     labels: NDArray[np.int32],
 ) -> tuple[int, float | None]:
     """How many rows were moved, and the inertia before if it had to be computed."""
-    sizes = statistics.count(labels)
-    if sizes.all():
+    sizes = count_members(rows, codebook, labels)
+    if all(size.all() for size in sizes):
         return 0, None
     moved, inertia = relocate_empty(rows, codebook, labels, sizes)
     assigner.forget(moved)
@@ -142,7 +142,7 @@ def _finish(
     rows: Any,
     codebook: Any,
     assigner: Assigner,
-    statistics: ClusterStatistics,
+    statistics: Any,
     labels: NDArray[np.int32],
     previous: NDArray[np.int32],
     settled: bool,

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.engine.statistics import count
+
 
 def own_distances(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> NDArray[np.float64]:
     """Squared distance of each row to its own centroid, exactly."""
@@ -21,13 +23,25 @@ def own_distances(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> NDArra
     return out
 
 
+def count_members(
+    rows: Any, codebook: Any, labels: NDArray[np.int32]
+) -> list[NDArray[np.int64]]:
+    """Rows of positive weight of each vector the codebook is made of, set by set."""
+    cells = count(rows, labels, codebook.n_clusters).reshape(codebook.sizes)
+    axes = range(cells.ndim)
+    return [cells.sum(axis=tuple(a for a in axes if a != q)) for q in axes]
+
+
 def relocate_empty(
     rows: Any,
     codebook: Any,
     labels: NDArray[np.int32],
-    sizes: NDArray[np.int64],
+    sizes: list[NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], float]:
     """Give each empty cluster the farthest row that can be spared.
+
+    Where centroids are combinations, a vector of one of the sets is empty when no row uses it; a
+    row that gets it keeps its other members, and the refit puts their centroid onto the row.
 
     Parameters
     ----------
@@ -36,8 +50,8 @@ def relocate_empty(
         The one the labels belong to.
     labels : ndarray of shape (n_samples,)
         Changed in place.
-    sizes : ndarray of shape (n_clusters,)
-        Rows of positive weight in each cluster; changed in place.
+    sizes : list of p ndarray
+        From :func:`count_members`; changed in place.
 
     Returns
     -------
@@ -47,22 +61,28 @@ def relocate_empty(
     inertia : float
         Weighted squared distances under the labels as they were given.
     """
-    empty = np.flatnonzero(sizes == 0)
+    stride = codebook.n_clusters
+    vacancies = []  # the set, the distance between labels of its neighbours, and who is empty
+    for q, size in enumerate(sizes):
+        stride //= len(size)
+        vacancies += [(q, stride, g) for g in np.flatnonzero(size == 0)]
     distances = np.where(rows.weights > 0, own_distances(rows, codebook, labels), 0.0)
     # Closer than rounding could put it: not apart from its centroid at all.
     origin = 0.0 if rows.is_sparse else float(np.linalg.norm(rows.arrays.origin))
     distances[distances <= 2.0**-46 * (rows.norms + origin) ** 2] = 0.0
     # A row is taken from a cluster only while it leaves others behind.
-    n_wanted = min(len(distances), 4 * len(empty) + len(sizes))
+    n_wanted = min(len(distances), 4 * len(vacancies) + sum(map(len, sizes)))
     farthest = np.argpartition(-distances, n_wanted - 1)[:n_wanted]
     farthest = farthest[np.lexsort((farthest, -distances[farthest]))]
     moved = []
     for i in farthest:
-        if len(moved) == len(empty) or distances[i] == 0:
+        if len(moved) == len(vacancies) or distances[i] == 0:
             break
-        if sizes[labels[i]] > 1:
-            sizes[labels[i]] -= 1
-            labels[i] = empty[len(moved)]
-            sizes[labels[i]] = 1
+        q, stride, vacant = vacancies[len(moved)]
+        member = labels[i] // stride % len(sizes[q])
+        if sizes[q][member] > 1:
+            sizes[q][member] -= 1
+            sizes[q][vacant] = 1
+            labels[i] += (vacant - member) * stride
             moved.append(i)
     return np.array(moved, dtype=np.int64), float(np.sum(distances * rows.weights))

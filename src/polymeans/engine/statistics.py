@@ -5,7 +5,7 @@ than it has is summed anew, and all changed ones are now and then, so rounding c
 Every algorithm gets its statistics here: equal labels give equal bits.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,37 @@ class Change:
     starts: NDArray[np.int64]  #: where each cluster's events begin
     events: NDArray[np.int64]  #: positions into moved (departures), or past its end (arrivals)
 
+    def spread(self, n_clusters: int) -> "Change":
+        """The same change where it moves all centroids, not only those of its clusters."""
+        everyone, nobody = np.arange(n_clusters), np.empty(0, dtype=np.int64)
+        return replace(self, clusters=everyone, resummed=everyone, shifted=nobody)
+
+
+def count(rows: Any, labels: NDArray[np.int32], n_clusters: int) -> NDArray[np.int64]:
+    """Rows of positive weight in each cluster."""
+    from polymeans.kernels import sums
+
+    sizes = np.zeros(n_clusters, dtype=np.int64)
+    sums.count_labels(labels, rows.weights, sizes)
+    return sizes
+
+
+def total_square(rows: Any) -> float:
+    """Weighted squared norms of all rows, measured from where their sums are."""
+    from polymeans.kernels import sums
+
+    return sum(
+        rows.threads.map(
+            lambda block: sums.weighted_squares(rows.norms, rows.weights, *block),
+            reduction_blocks(rows.n_samples),
+        )
+    )
+
+
+def origin_of(rows: Any) -> NDArray[np.float64]:
+    """Where the rows' sums are measured from."""
+    return np.zeros(rows.n_used) if rows.is_sparse else rows.arrays.origin
+
 
 class ClusterStatistics:
     """Masses and sums of the clusters.
@@ -54,22 +85,12 @@ class ClusterStatistics:
         self.sizes = np.zeros(n_clusters, dtype=np.int64)
         self._holds_sums = np.zeros(n_clusters, dtype=bool)
         self._updates = 0
-        from polymeans.kernels import sums
+        self.origin = origin_of(rows)
+        self.total_square = total_square(rows)
 
-        self.total_square = sum(
-            rows.threads.map(
-                lambda block: sums.weighted_squares(rows.norms, rows.weights, *block),
-                reduction_blocks(rows.n_samples),
-            )
-        )
-
-    def count(self, labels: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Rows of positive weight in each cluster."""
-        from polymeans.kernels import sums
-
-        sizes = np.zeros(len(self.mass), dtype=np.int64)
-        sums.count_labels(labels, self.rows.weights, sizes)
-        return sizes
+    def block_sums(self, first: int, last: int) -> tuple[NDArray[np.float64], int]:
+        """An array that holds the sums of features first:last, and its first column's feature."""
+        return self.sums, 0
 
     def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
         """Follow the labels from ``previous`` to ``labels``."""
@@ -83,7 +104,7 @@ class ClusterStatistics:
         events = np.empty(len(ends), dtype=np.int64)
         sums.group_by_label(ends, starts, events)
         n_events = np.diff(starts)
-        self.sizes = self.count(labels)
+        self.sizes = count(rows, labels, n_clusters)
 
         touched = n_events > 0
         emptied = touched & (self.sizes == 0)

@@ -15,6 +15,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from polymeans.kernels.compile import kernel
 from polymeans.kernels.vector import exact_squared_distance
 
 
@@ -43,6 +44,15 @@ class Book(NamedTuple):
     numerators: np.ndarray
     denominators: np.ndarray
     half_norms: np.ndarray  # half the squared norm of each centroid (sparse rows)
+
+
+class GridBook(NamedTuple):
+    """Centroids made of one protocentroid from each set; see :mod:`polymeans.codebooks`."""
+
+    protocentroids: np.ndarray  # (H, d) all sets on top of each other
+    sizes: np.ndarray  # (p,)
+    half_norms: np.ndarray  # (k,) half the squared norm of each centroid (sparse rows)
+    multiply: bool
 
 
 def _is(argument, kind) -> bool:
@@ -106,8 +116,42 @@ def exact_score(rows, i, book, j):
     raise RuntimeError("exact_score is compiled")  # pragma: no cover
 
 
+def as_dtype_of(array, value):
+    """``value`` rounded to the array's dtype."""
+    raise RuntimeError("as_dtype_of is compiled")  # pragma: no cover
+
+
+@overload(as_dtype_of)
+def _as_dtype_of(array, value):
+    if array.dtype == types.float32:
+        return lambda array, value: np.float32(value)
+    return lambda array, value: value
+
+
+@kernel
+def grid_coordinate(book, j, t):
+    """Coordinate t of centroid j: sums as they are, products rounded to the data's dtype."""
+    theta = book.protocentroids
+    stride = book.half_norms.shape[0]
+    start = 0
+    value = 1.0 if book.multiply else 0.0
+    for q in range(book.sizes.shape[0]):
+        stride //= book.sizes[q]
+        digit = j // stride % book.sizes[q]
+        if book.multiply:
+            value *= np.float64(theta[start + digit, t])
+        else:
+            value += np.float64(theta[start + digit, t])
+        start += book.sizes[q]
+    if book.multiply:
+        return np.float64(as_dtype_of(theta, value))
+    return value
+
+
 @overload(exact_score)
 def _exact_score(rows, i, book, j):
+    if _is(book, GridBook):
+        return _exact_grid_score(rows)
     if _is(rows, DenseArrays):
 
         def score_dense(rows, i, book, j):
@@ -130,6 +174,27 @@ def _exact_score(rows, i, book, j):
             return book.half_norms[j] - (s0 + s1) / book.denominators[j]
 
         return score_sparse
+
+
+def _exact_grid_score(rows):
+    if _is(rows, DenseArrays):
+
+        def score_dense(rows, i, book, j):
+            total = 0.0
+            for t in range(rows.values.shape[1]):
+                delta = np.float64(rows.values[i, t]) - grid_coordinate(book, j, t)
+                total += delta * delta
+            return total
+
+        return score_dense
+
+    def score_sparse(rows, i, book, j):
+        total = 0.0
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            total += np.float64(rows.values[p]) * grid_coordinate(book, j, rows.indices[p])
+        return book.half_norms[j] - total
+
+    return score_sparse
 
 
 def squared_distance(rows, norm, score):

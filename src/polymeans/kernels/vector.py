@@ -124,6 +124,40 @@ def _smallest_lane(builder, vector):
     return _fold(builder, vector, lambda low, high: _smaller(builder, low, high))
 
 
+def _without(builder, vector, position):
+    """The vector with one lane made infinite."""
+    width = vector.type.count
+    lane_vector = ir.VectorType(_I32, width)
+    lanes = ir.Constant(lane_vector, list(range(width)))
+    out = builder.icmp_signed("==", lanes, _splat(builder, position, lane_vector))
+    return builder.select(out, ir.Constant(vector.type, [np.inf] * width), vector)
+
+
+def two_smallest(builder, vector):
+    """The two smallest lanes of a vector and (int32) where the smallest is."""
+    smallest = _smallest_lane(builder, vector)
+    equal = builder.fcmp_ordered("==", vector, _splat(builder, smallest, vector.type))
+    mask = builder.bitcast(equal, ir.IntType(vector.type.count))
+    where = builder.zext(builder.cttz(mask, _I1(0)), _I32)
+    return smallest, _smallest_lane(builder, _without(builder, vector, where)), where
+
+
+def lane_pointer(context, builder, kind, array, row, first):
+    """Where sixteen float32 lanes of an array (of its row ``row``, if it has rows) begin."""
+    struct = make_array(kind)(context, builder, array)
+    data = builder.ptrtoint(struct.data, _I64)
+    if row is not None:
+        stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
+        data = builder.add(data, builder.mul(row, stride))
+    where = builder.gep(builder.inttoptr(data, _F32.as_pointer()), [first])
+    return builder.bitcast(where, _VECTOR.as_pointer())
+
+
+def load_lanes(builder, pointer):
+    """Sixteen float32 lanes."""
+    return builder.load(pointer, align=4)
+
+
 def _pointer(context, builder, kind, array, pointee):
     data = make_array(kind)(context, builder, array).data
     return builder.bitcast(data, pointee.as_pointer())
@@ -200,29 +234,15 @@ def tile_two_best(typingctx, X, i0, i1, i2, i3, panel, start, skip, best, second
     signature = types.void(X, *rows, panel, start, skip, best, second, lane)
 
     def codegen(context, builder, signature, args):
-        scalar, _itemsize, vector, totals = _emit_tile(context, builder, signature, args)
+        scalar, _itemsize, _vector, totals = _emit_tile(context, builder, signature, args)
         skip_data = _pointer(context, builder, signature.args[7], args[7], _I32)
         best_data = _pointer(context, builder, signature.args[8], args[8], scalar)
         second_data = _pointer(context, builder, signature.args[9], args[9], scalar)
         lane_data = _pointer(context, builder, signature.args[10], args[10], _I32)
-        width = vector.count
-        lane_vector = ir.VectorType(_I32, width)
-        lanes = ir.Constant(lane_vector, list(range(width)))
-        infinite = ir.Constant(vector, [np.inf] * width)
-
-        def without(scores, position):
-            out = builder.icmp_signed("==", lanes, _splat(builder, position, lane_vector))
-            return builder.select(out, infinite, scores)
-
         for r, scores in enumerate(totals):
             here = _I64(r)
-            scores = without(scores, _load(builder, skip_data, here, 4))
-            smallest = _smallest_lane(builder, scores)
-            equal = builder.fcmp_ordered("==", scores, _splat(builder, smallest, vector))
-            mask = builder.bitcast(equal, ir.IntType(width))
-            where = builder.cttz(mask, _I1(0))
-            where = builder.zext(where, _I32)
-            following = _smallest_lane(builder, without(scores, where))
+            scores = _without(builder, scores, _load(builder, skip_data, here, 4))
+            smallest, following, where = two_smallest(builder, scores)
             builder.store(smallest, builder.gep(best_data, [here]))
             builder.store(following, builder.gep(second_data, [here]))
             builder.store(where, builder.gep(lane_data, [here]))
@@ -304,16 +324,9 @@ def possible_groups(typingctx, lower, i, travelled, first, bound):
 
     def codegen(context, builder, signature, args):
         lower_type, _, travelled_type, _, _ = signature.args
-        struct = make_array(lower_type)(context, builder, args[0])
-        stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
-        base = builder.add(builder.ptrtoint(struct.data, _I64), builder.mul(args[1], stride))
-        lower_row = builder.gep(builder.inttoptr(base, _F32.as_pointer()), [args[3]])
-        travelled_data = make_array(travelled_type)(context, builder, args[2]).data
-        travelled_data = builder.gep(travelled_data, [args[3]])
-        bounds = builder.fsub(
-            builder.load(builder.bitcast(lower_row, _VECTOR.as_pointer()), align=4),
-            builder.load(builder.bitcast(travelled_data, _VECTOR.as_pointer()), align=4),
-        )
+        lower_row = lane_pointer(context, builder, lower_type, args[0], args[1], args[3])
+        travelled = lane_pointer(context, builder, travelled_type, args[2], None, args[3])
+        bounds = builder.fsub(load_lanes(builder, lower_row), load_lanes(builder, travelled))
         possible = builder.fcmp_ordered(">=", _splat(builder, args[4], _VECTOR), bounds)
         return builder.zext(builder.bitcast(possible, _I16), _I32)
 

@@ -1,0 +1,139 @@
+"""Centroids that are sums of protocentroids.
+
+For fixed labels the best protocentroids solve one small linear system. With ``N`` the masses of
+the grid of centroids, the system matrix holds each set's marginal masses on its diagonal and the
+masses of pairs of protocentroids beside it; the right-hand side holds the sums of the rows of each
+protocentroid. Nothing of size k x d is needed.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from polymeans.codebooks.aggregation import center_later_sets, split
+
+#: Eigenvalues of the normalised system below this are directions the rows do not determine; pivots
+#: below the second call for a closer look.
+_UNDETERMINED, _POORLY_DETERMINED = 1e-10, 1e-7
+
+
+def pair_masses(masses: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+    """Mass that protocentroids share, two by two: the matrix of the linear system.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (k,)
+        Weight of the rows of each centroid.
+    sizes : sequence of p int
+
+    Returns
+    -------
+    ndarray of shape (h_1 + ... + h_p, h_1 + ... + h_p)
+    """
+    grid = masses.reshape(tuple(sizes))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    system = np.zeros((starts[-1], starts[-1]))
+    axes = range(len(sizes))
+    for q in axes:
+        own = slice(starts[q], starts[q + 1])
+        system[own, own] = np.diag(grid.sum(axis=tuple(a for a in axes if a != q)))
+        for r in range(q + 1, len(sizes)):
+            other = slice(starts[r], starts[r + 1])
+            table = grid.sum(axis=tuple(a for a in axes if a not in (q, r)))
+            system[own, other] = table
+            system[other, own] = table.T
+    return system
+
+
+def solve_additive(
+    system: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    stacked: NDArray[np.float64],
+    sizes: Sequence[int],
+) -> NDArray[np.float64]:
+    """Best protocentroids for given labels, as near as possible to the present ones.
+
+    Directions the rows say nothing about (a shift from one set to another, protocentroids without
+    rows, parts of the grid that share none) stay as they are.
+
+    Parameters
+    ----------
+    system : ndarray of shape (H, H)
+        From :func:`pair_masses`.
+    sums : ndarray of shape (H, n_features)
+        Weighted sum of the rows of each protocentroid.
+    stacked : ndarray of shape (H, n_features)
+        Present protocentroids, all sets on top of each other.
+    sizes : sequence of p int
+
+    Returns
+    -------
+    ndarray of shape (H, n_features)
+    """
+    mass = np.diag(system)
+    # Measured in their own mass, light protocentroids are as well determined as heavy ones.
+    root = np.sqrt(np.where(mass > 0, mass, 1.0))
+    inverse = _inverter(system / root / root[:, None], root, sizes)
+    result = stacked
+    for _ in range(2):  # the second round removes what rounding left of the first
+        residual = (sums - system @ result) / root[:, None]
+        result = result + inverse(residual) / root[:, None]
+    return result
+
+
+def _inverter(
+    normalised: NDArray[np.float64], root: NDArray[np.float64], sizes: Sequence[int]
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """The pseudo-inverse of the normalised system, as a function of right-hand sides."""
+    # A shift from one set to another is always undetermined. Where nothing else is, giving these
+    # directions an eigenvalue makes the matrix positive definite, and a Cholesky factor will do.
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    empty = np.diag(normalised) == 0
+    members = (owner[:, None] == np.arange(len(sizes))) * np.where(empty, 0.0, root)[:, None]
+    members /= np.maximum(np.linalg.norm(members, axis=0), 1e-300)
+    signs = np.eye(len(sizes))[:, 1:] - np.eye(len(sizes))[:, :1]
+    shifts = members @ np.linalg.qr(signs)[0]
+    filled = normalised + shifts @ shifts.T + np.diag(empty.astype(float))
+    try:
+        factor = scipy.linalg.cho_factor(filled, lower=True, check_finite=False)
+        if np.diag(factor[0]).min() ** 2 > _POORLY_DETERMINED:
+            return lambda right: scipy.linalg.cho_solve(factor, right, check_finite=False)
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(normalised)
+    kept = values > _UNDETERMINED * max(values[-1], 1.0)
+    values, vectors = values[kept], vectors[:, kept]
+    return lambda right: vectors @ ((vectors.T @ right) / values[:, None])
+
+
+def fit_additive(
+    targets: NDArray[np.float64],
+    masses: NDArray[np.float64],
+    protocentroids: Sequence[NDArray[np.float64]],
+) -> list[NDArray[np.float64]]:
+    """Protocentroids whose sums approximate given centroids best, in weighted least squares.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (k, n_features)
+        Centroids to approximate, in C order.
+    masses : ndarray of shape (k,)
+        How much each counts.
+    protocentroids : sequence of p arrays
+        Where to start; decides what the targets leave open.
+
+    Returns
+    -------
+    list of p arrays
+    """
+    sizes = [len(theta) for theta in protocentroids]
+    system = pair_masses(masses, sizes)
+    weighted = (masses[:, None] * targets).reshape(*sizes, -1)
+    axes = range(len(sizes))
+    sums = [weighted.sum(axis=tuple(a for a in axes if a != q)) for q in axes]
+    stacked = solve_additive(system, np.concatenate(sums), np.concatenate(protocentroids), sizes)
+    fitted = split(stacked, sizes)
+    center_later_sets(fitted, split(np.diag(system).copy(), sizes))
+    return fitted

@@ -1,0 +1,281 @@
+"""Codebooks whose centroids are combinations of protocentroids.
+
+What the engine asks of a codebook, they answer from ``h_1 + ... + h_p`` vectors. Sums never see
+their centroids at all. Products keep them (``stored``) or build them a few at a time.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.codebooks.additive import pair_masses, solve_additive
+from polymeans.codebooks.aggregation import center_later_sets, digits_of, scale_later_sets, split
+from polymeans.codebooks.multiplicative import feature_blocks, sweep_block
+
+#: Centroids built at a time where they are not all kept.
+CHUNK = 1024
+
+
+class GridCodebook:
+    """Centroids made of one protocentroid from each set.
+
+    Parameters
+    ----------
+    protocentroids : ndarray of shape (h_1 + ... + h_p, n_features)
+        All sets on top of each other, in the rows' dtype and coordinates.
+    sizes : tuple of int
+        ``(h_1, ..., h_p)``.
+    full : ndarray of shape (h_1 + ... + h_p, n_all_features), default=None
+        The same with features no (sparse) row uses, if they are not zero there.
+    """
+
+    multiply = False
+    #: A change of few clusters moves all centroids.
+    entangled = True
+
+    def __init__(
+        self,
+        protocentroids: NDArray[Any],
+        sizes: Sequence[int],
+        full: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.protocentroids = protocentroids
+        self.sizes = tuple(int(h) for h in sizes)
+        self.n_features = protocentroids.shape[1]
+        self.n_clusters = int(np.prod(self.sizes))
+        self.full = full
+        self.precise = protocentroids.astype(np.float64)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers stored."""
+        return self.protocentroids.size
+
+    @property
+    def half_norms(self) -> NDArray[np.float64]:
+        """Half the squared norms of all centroids (of interest to sparse rows only)."""
+        raise NotImplementedError
+
+    @property
+    def book(self) -> Any:
+        """The centroids as kernels take them."""
+        from polymeans.kernels.rows import GridBook
+
+        return GridBook(
+            self.protocentroids,
+            np.array(self.sizes, dtype=np.int64),
+            self.half_norms,
+            self.multiply,
+        )
+
+    def explicit(self, rows: Any) -> "GridCodebook":
+        """The codebook as a user will see it, which it already is."""
+        return self
+
+    def to_sets(self, rows: Any) -> list[NDArray[Any]]:
+        """Protocentroids in the user's coordinates."""
+        # The rows' unit is common to all members of a sum, but is one factor of a product.
+        outer = rows.external(self.protocentroids)
+        if self.multiply:
+            outer[self.sizes[0] :] /= rows.unit
+        return [np.ascontiguousarray(part) for part in split(outer, self.sizes)]
+
+    def _round(self) -> None:
+        self.protocentroids = self.precise.astype(self.protocentroids.dtype)
+        self.full = None
+
+
+class AdditiveCodebook(GridCodebook):
+    """Centroids that are sums of protocentroids; see :mod:`polymeans.codebooks.additive`."""
+
+    @property
+    def half_norms(self) -> NDArray[np.float64]:
+        """Half the squared norms of all centroids."""
+        gram = self.gram()
+        total = np.zeros(1)
+        for q, h in enumerate(self.sizes):
+            start = sum(self.sizes[:q])
+            own = 0.5 * np.diag(gram)[start : start + h]
+            total = (total[:, None] + own[None, :]).ravel()
+        return total + pair_table(gram, self.sizes)
+
+    def gram(self, origin: Any = 0.0) -> NDArray[np.float64]:
+        """Inner products of the protocentroids, the first set measured from the origin."""
+        theta = self.precise_rounded() if self.full is None else self.full.copy()
+        theta[: self.sizes[0]] -= origin
+        return theta @ theta.T
+
+    def precise_rounded(self) -> NDArray[np.float64]:
+        """The protocentroids as they are seen, in float64."""
+        return self.protocentroids.astype(np.float64)
+
+    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Move all protocentroids to their best place; how far the centroids went altogether."""
+        first = self.sizes[0]
+        origin = statistics.origin
+        before = self.precise_rounded()
+        system = pair_masses(statistics.masses, self.sizes)
+        theta = self.precise
+        theta[:first] -= origin
+        theta = solve_additive(system, statistics.sums, theta, self.sizes)
+        center_later_sets(split(theta, self.sizes), split(np.diag(system).copy(), self.sizes))
+        theta[:first] += origin
+        self.precise = theta
+        self._round()
+        return np.array([np.sqrt(self._squared_travel(self.precise_rounded() - before))])
+
+    def _squared_travel(self, step: NDArray[np.float64]) -> float:
+        """Σ_c |Σ_q step of c's member of set q|², from the sets alone."""
+        total = 0.0
+        sums = []
+        for part, h in zip(split(step, self.sizes), self.sizes):
+            total += self.n_clusters / h * float(np.sum(part * part))
+            sums.append(part.sum(axis=0) / h)
+        for q, mean in enumerate(sums):
+            for other in sums[:q]:
+                total += 2 * self.n_clusters * float(mean @ other)
+        return max(0.0, total)
+
+    def inertia(self, rows: Any, statistics: Any) -> float:
+        """Weighted squared distances under the statistics' labels, without a pass over rows."""
+        theta = self.precise_rounded()
+        theta[: self.sizes[0]] -= statistics.origin
+        system = pair_masses(statistics.masses, self.sizes)
+        fit = float(np.sum(theta * (system @ theta - 2 * statistics.sums)))
+        return max(0.0, statistics.total_square + fit)
+
+
+def pair_table(gram: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+    """For each centroid, the inner products of its members, two by two, summed: shape (k,)."""
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    shape = tuple(sizes)
+    total = np.zeros(shape)
+    for q in range(len(sizes)):
+        for r in range(q):
+            block = gram[starts[r] : starts[r + 1], starts[q] : starts[q + 1]]
+            axes = [1] * len(sizes)
+            axes[r], axes[q] = sizes[r], sizes[q]
+            total += block.reshape(axes)
+    return total.ravel()
+
+
+class MultiplicativeCodebook(GridCodebook):
+    """Centroids that are products; see :mod:`polymeans.codebooks.multiplicative`.
+
+    Parameters
+    ----------
+    protocentroids : ndarray of shape (h_1 + ... + h_p, n_features)
+        All sets on top of each other.
+    sizes : tuple of int
+        ``(h_1, ..., h_p)``.
+    full : ndarray of shape (h_1 + ... + h_p, n_all_features), default=None
+        The same with features no (sparse) row uses, if they are not zero there.
+    stored : bool, default=True
+        Keep all centroids: faster, for k x d numbers.
+    """
+
+    multiply = True
+    spherical = False
+
+    def __init__(
+        self,
+        protocentroids: NDArray[Any],
+        sizes: Sequence[int],
+        full: NDArray[np.float64] | None = None,
+        stored: bool = True,
+    ) -> None:
+        super().__init__(protocentroids, sizes, full)
+        self.stored = stored
+        self.denominators = np.ones(self.n_clusters)
+        self.squared_norms = np.zeros(self.n_clusters)
+        self._build()
+
+    @property
+    def half_norms(self) -> NDArray[np.float64]:
+        """Half the squared norms of all centroids."""
+        return 0.5 * self.squared_norms
+
+    def _build(self) -> None:
+        """Centroids where they are kept, and their squared norms."""
+        if self.stored:
+            self.centers = np.empty(
+                (self.n_clusters, self.n_features), dtype=self.protocentroids.dtype
+            )
+        for lo in range(0, self.n_clusters, CHUNK):
+            hi = min(lo + CHUNK, self.n_clusters)
+            part = self.some_centers(lo, hi)
+            if self.stored:
+                self.centers[lo:hi] = part
+            if self.full is not None:
+                part = self._products(self.full, lo, hi)
+            self.squared_norms[lo:hi] = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+
+    def _products(self, stacked: NDArray[Any], lo: int, hi: int) -> NDArray[np.float64]:
+        digits = digits_of(np.arange(lo, hi), self.sizes)
+        product = np.ones((hi - lo, stacked.shape[1]))
+        for theta, digit in zip(split(stacked, self.sizes), digits):
+            product *= theta[digit]
+        return product
+
+    def some_centers(self, lo: int, hi: int) -> NDArray[Any]:
+        """Centroids lo:hi."""
+        return self._products(self.protocentroids, lo, hi).astype(self.protocentroids.dtype)
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """All centroids, for sparse rows."""
+        return self.centers
+
+    @property
+    def book(self) -> Any:
+        """The centroids as kernels take them."""
+        from polymeans.kernels.rows import Book
+
+        if self.stored:
+            return Book(self.centers, self.denominators, self.half_norms)
+        return super().book
+
+    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Move all protocentroids to their best place; how far each centroid went."""
+        theta, threads = self.precise, statistics.rows.threads
+        before = self.protocentroids
+        old_centers = self.centers if self.stored else None
+
+        def fit(block: tuple[int, int]) -> None:
+            sums, base = statistics.block_sums(*block)
+            origin = statistics.origin
+            sweep_block(sums, statistics.mass, origin, self.sizes, block, theta, base)
+
+        threads.map(fit, feature_blocks(self.n_features, self.n_clusters))
+        scale_later_sets(split(theta, self.sizes))
+        self._round()
+        self._build()
+        drift = np.empty(self.n_clusters)
+        for lo in range(0, self.n_clusters, CHUNK):
+            hi = min(lo + CHUNK, self.n_clusters)
+            old = old_centers[lo:hi] if self.stored else self._products(before, lo, hi)
+            new = self.centers[lo:hi] if self.stored else self.some_centers(lo, hi)
+            step = new.astype(np.float64) - old.astype(new.dtype)
+            drift[lo:hi] = np.sqrt(np.einsum("ij,ij->i", step, step))
+        return drift
+
+    def inertia(self, rows: Any, statistics: Any) -> float:
+        """Weighted squared distances under the statistics' labels."""
+        whole = [(0, self.n_features)]
+        blocks = whole if self.stored else feature_blocks(self.n_features, self.n_clusters)
+        parts = rows.threads.map(lambda block: self._block_inertia(statistics, *block), blocks)
+        return max(0.0, statistics.total_square + sum(parts))
+
+    def _block_inertia(self, statistics: Any, first: int, last: int) -> float:
+        from polymeans.kernels import sums as kernels
+
+        sums, _ = statistics.block_sums(first, last)
+        if self.stored:
+            centers = self.centers
+        else:
+            part = self.protocentroids[:, first:last]
+            centers = self._products(part, 0, self.n_clusters).astype(part.dtype)
+        origin = statistics.origin[first:last]
+        return kernels.closed_form_inertia(centers, origin, statistics.mass, sums)

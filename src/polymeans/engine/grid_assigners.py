@@ -1,0 +1,232 @@
+"""Assigners for centroids that are combinations of protocentroids."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.codebooks.khatri_rao import CHUNK, pair_table
+from polymeans.engine.dense_assigners import DenseLloyd
+from polymeans.engine.statistics import Change
+
+_LANES = 16
+
+
+def _padded(n: int) -> int:
+    return -(-n // _LANES) * _LANES
+
+
+def halfway(sizes: tuple[int, ...]) -> int:
+    """Where to cut the sets in two so that both parts have about as many combinations."""
+    logs = np.log(np.asarray(sizes, dtype=np.float64))
+    left = np.cumsum(logs)[:-1]
+    return 1 + int(np.argmin(np.abs(2 * left - logs.sum())))
+
+
+class _GridScan:
+    """What dense and sparse rows share: the table in which the two halves of the sets meet."""
+
+    def __init__(self, rows: Any, codebook: Any) -> None:
+        self.rows = rows
+        self.sizes = codebook.sizes
+        self.n_clusters = codebook.n_clusters
+        self.split = halfway(self.sizes)
+        self.n_rows = int(np.prod(self.sizes[: self.split]))
+        self.n_columns = self.n_clusters // self.n_rows
+        self.starts = np.cumsum((0, *self.sizes)).astype(np.int64)
+
+    def make_grid(self, gram: NDArray[np.float64], length: Any) -> Any:
+        """The table for protocentroids of this Gram matrix and rows of at most ``length``."""
+        from polymeans.kernels.grid import Grid
+
+        n_rows, n_columns = self.n_rows, self.n_columns
+        width, n_groups = _padded(n_columns), _padded(n_columns) // _LANES
+        cross = np.full((n_rows, width), np.inf, dtype=np.float32)
+        cross[:, :n_columns] = pair_table(gram, self.sizes).reshape(n_rows, n_columns)
+        floors = np.zeros((n_rows, _padded(n_groups)), dtype=np.float32)
+        floors[:, :n_groups] = cross.reshape(n_rows, n_groups, _LANES).min(axis=2)
+        minus_row_floors = np.zeros(_padded(n_rows), dtype=np.float32)
+        minus_row_floors[:n_rows] = -cross.min(axis=1)
+        cross[:, n_columns:] = 0.0  # beta is infinite there
+        return Grid(
+            cross,
+            floors,
+            minus_row_floors,
+            n_columns,
+            self.split,
+            self.starts,
+            self._errors(gram, length),
+        )
+
+    def _errors(self, gram: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+        """Coefficients of a bound on the error of a score, see ``kernels.grid.Grid``.
+
+        ``length`` is the number of terms in an inner product.
+        """
+        norms = np.sqrt(np.maximum(np.diag(gram), 0.0))
+        reach = sum(float(part.max()) for part in np.split(norms, self.starts[1:-1]))
+        unit = float(np.finfo(self.rows.dtype).eps) / 2
+        single, double = 2.0**-24, 2.0**-53
+        # Products in the rows' precision, everything after that in float32, and the exact score
+        # itself; |score| and all partial sums are at most |x| reach + reach².
+        if self.rows.is_sparse:
+            unit = single
+        terms = 1.25 * (length + 8) * unit + (4 * len(self.sizes) + 16) * single
+        exact = 1.25 * (length + 8) * 2 * double
+        faint = 4 * (length + 8) * float(np.finfo(np.float32).tiny)
+        return np.array(
+            [(terms + 2 * exact) * reach, (terms + exact) * reach**2 + faint, exact]
+        )
+
+    def sides(self) -> Any:
+        """Room for one row's dealings with the protocentroids; padding is infinitely far."""
+        from polymeans.kernels.grid import Sides
+
+        width, n_groups = _padded(self.n_columns), _padded(self.n_columns) // _LANES
+        return Sides(
+            np.full((1, _padded(self.n_rows)), np.inf, dtype=np.float32),
+            np.full(width, np.inf, dtype=np.float32),
+            np.full(_padded(n_groups), -np.inf, dtype=np.float32),
+            np.empty(self.starts[-1], dtype=np.float32),
+        )
+
+    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+        """Learn how the centroids moved; nothing to remember here."""
+
+    def forget(self, moved_rows: NDArray[np.integer]) -> None:
+        """Some labels were changed from outside; nothing to forget here."""
+
+    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
+        """Correct labels for the codebook's explicit form, which is the one they are for."""
+
+
+class DenseSums(_GridScan):
+    """Sums of protocentroids for dense rows: one product with each protocentroid, and a scan.
+
+    Parameters
+    ----------
+    rows : DenseRows
+    codebook : AdditiveCodebook
+    """
+
+    def __init__(self, rows: Any, codebook: Any) -> None:
+        super().__init__(rows, codebook)
+        # Protocentroids are packed as free centroids would be.
+        self.packer = DenseLloyd(rows, int(self.starts[-1]), even=False)
+
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+        """Write every row's label."""
+        from polymeans.kernels import dense, khatri_rao
+
+        rows, packer, book = self.rows, self.packer, codebook.book
+        shift = rows.shift.astype(np.float64)
+        theta = codebook.precise_rounded()
+        theta[: self.sizes[0]] -= shift
+        dense.pack_panels(theta, np.zeros(rows.n_features), packer.panels, np.empty(len(theta)))
+        grid = self.make_grid(codebook.gram(shift), rows.n_features)
+        frame = dense.Frame(rows.shift, rows.shifted, rows.norms, np.zeros(3))
+        shape = (len(packer.lane_cluster), packer.block_rows, packer.width)
+        rows.each(
+            lambda lo, hi: khatri_rao.assign_dense_sums(
+                rows.arrays,
+                frame,
+                book,
+                packer.panels,
+                grid,
+                lo,
+                hi,
+                previous,
+                labels,
+                packer.block_buffer(),
+                np.empty(shape, dtype=rows.dtype),
+                self.sides(),
+            )
+        )
+
+
+class SparseSums(_GridScan):
+    """Sums of protocentroids for CSR rows: as many columns as protocentroids, and a scan.
+
+    Parameters
+    ----------
+    rows : SparseRows
+    codebook : AdditiveCodebook
+    """
+
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+        """Write every row's label."""
+        from polymeans.kernels import khatri_rao
+
+        rows, book = self.rows, codebook.book
+        n_protocentroids = int(self.starts[-1])
+        gram = codebook.gram()
+        table = np.zeros((codebook.n_features, _padded(n_protocentroids)), dtype=np.float32)
+        table[:, :n_protocentroids] = codebook.protocentroids.T
+        grid = self.make_grid(gram, int(rows.lengths.max(initial=0)) + 24)
+        half_norms = (0.5 * np.diag(gram)).astype(np.float32)
+        rows.each(
+            lambda lo, hi: khatri_rao.assign_sparse_sums(
+                rows.arrays,
+                rows.values32,
+                rows.norms,
+                book,
+                table,
+                half_norms,
+                grid,
+                lo,
+                hi,
+                previous,
+                labels,
+                np.empty(table.shape[1], dtype=np.float32),
+                self.sides(),
+            )
+        )
+
+
+class StreamedProducts(DenseLloyd):
+    """Products of protocentroids for dense rows, built a few centroids at a time.
+
+    Parameters
+    ----------
+    rows : DenseRows
+    n_clusters : int
+    """
+
+    def __init__(self, rows: Any, n_clusters: int) -> None:
+        super().__init__(rows, min(n_clusters, CHUNK))
+
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+        """Write every row's label."""
+        from polymeans.kernels import khatri_rao
+
+        rows, book = self.rows, codebook.book
+        best = np.full(rows.n_samples, np.inf, dtype=rows.dtype)
+        second = np.full(rows.n_samples, np.inf, dtype=rows.dtype)
+        nearest = np.zeros(rows.n_samples, dtype=np.int32)
+        error = np.zeros(3)
+        for lo in range(0, codebook.n_clusters, CHUNK):
+            hi = min(lo + CHUNK, codebook.n_clusters)
+            part = self if hi - lo == self.n_clusters else DenseLloyd(rows, hi - lo)
+            frame = part.pack_centers(codebook.some_centers(lo, hi))
+            error = np.maximum(error, frame.error)
+            rows.each(
+                lambda a, b, part=part, frame=frame, base=lo: khatri_rao.meet_more_centroids(
+                    rows.arrays,
+                    frame,
+                    part.panels,
+                    base,
+                    a,
+                    b,
+                    best,
+                    second,
+                    nearest,
+                    part.block_buffer(),
+                    part.tile_buffer(),
+                )
+            )
+        frame = frame._replace(error=error)
+        rows.each(
+            lambda a, b: khatri_rao.decide(
+                rows.arrays, frame, book, best, second, nearest, a, b, labels
+            )
+        )

@@ -1,0 +1,221 @@
+"""Rows and grids of protocentroids: labels for sums, labels and fits for products."""
+
+import numpy as np
+
+from polymeans.kernels.compile import kernel
+from polymeans.kernels.dense import load_block, meet, score_error
+from polymeans.kernels.grid import label_row
+from polymeans.kernels.rows import exact_score
+from polymeans.kernels.vector import stream_products, tile_scores
+
+
+@kernel
+def assign_dense_sums(
+    rows,  # IN  row container
+    frame,  # IN  where rows are measured from
+    book,  # IN  the grid's exact form
+    panels,  # IN  protocentroids, packed
+    grid,  # IN  how they meet
+    lo,
+    hi,
+    previous,  # IN  (n,) labels to begin with, -1: none
+    labels,  # OUT (n,)
+    block,  # BUFFER (block_rows, d)
+    products,  # BUFFER (n_panels, block_rows, width)
+    sides,  # BUFFER
+):
+    n_panels, block_rows, width = products.shape
+    n_protocentroids = sides.scores.shape[0]
+    for b0 in range(lo, hi, block_rows):
+        b1 = min(b0 + block_rows, hi)
+        m = b1 - b0
+        x = load_block(rows.values, frame, b0, b1, block)
+        for p in range(n_panels):
+            for b in range(0, m, 4):
+                tile_scores(
+                    x,
+                    b,
+                    min(b + 1, m - 1),
+                    min(b + 2, m - 1),
+                    min(b + 3, m - 1),
+                    panels.values[p],
+                    panels.starts[p],
+                    products[p, b : b + 4],
+                )
+        for b in range(m):
+            i = b0 + b
+            for p in range(n_panels):
+                first = p * width
+                for lane in range(min(width, n_protocentroids - first)):
+                    sides.scores[first + lane] = products[p, b, lane]
+            labels[i] = label_row(rows, i, frame.norms[i], book, grid, sides, previous[i])
+
+
+@kernel
+def assign_sparse_sums(
+    rows,  # IN  row container
+    values,  # IN  the nonzeros as float32
+    norms,  # IN  (n,)
+    book,  # IN  the grid's exact form
+    table,  # IN  (d, H padded) protocentroids feature by feature, float32
+    half_norms,  # IN  (H,) float32
+    grid,  # IN  how they meet
+    lo,
+    hi,
+    previous,  # IN  (n,)
+    labels,  # OUT (n,)
+    products,  # BUFFER (H padded,) float32
+    sides,  # BUFFER
+):
+    for i in range(lo, hi):
+        stream_products(rows.indices, values, rows.indptr[i], rows.indptr[i + 1], table, products)
+        for m in range(half_norms.shape[0]):
+            sides.scores[m] = half_norms[m] - products[m]
+        labels[i] = label_row(rows, i, norms[i], book, grid, sides, previous[i])
+
+
+@kernel(fastmath={"nnan", "nsz"})
+def meet_more_centroids(
+    rows,  # IN  row container
+    frame,  # IN  where scores are measured from
+    panels,  # IN  some centroids, packed
+    base,  # IN  number of the first of them
+    lo,
+    hi,
+    best,  # INOUT (n,) best score so far
+    second,  # INOUT (n,) second best
+    nearest,  # INOUT (n,) whose the best is
+    block,  # BUFFER (block_rows, d)
+    tile,  # BUFFER
+):
+    """Take further centroids into account, of which only a part is in memory at any time."""
+    tile.skip[:] = -1
+    for b0 in range(lo, hi, block.shape[0]):
+        b1 = min(b0 + block.shape[0], hi)
+        m = b1 - b0
+        x = load_block(rows.values, frame, b0, b1, block)
+        for p in range(panels.values.shape[0]):
+            for b in range(0, m, 4):
+                meet(x, b, min(b + 1, m - 1), min(b + 2, m - 1), min(b + 3, m - 1), panels, p, tile)
+                for r in range(min(4, m - b)):
+                    i = b0 + b + r
+                    if tile.best[r] < best[i]:
+                        second[i] = min(best[i], tile.second[r])
+                        best[i] = tile.best[r]
+                        nearest[i] = base + panels.clusters[p, tile.lane[r]]
+                    else:
+                        second[i] = min(second[i], tile.best[r])
+
+
+@kernel
+def decide(
+    rows,  # IN  row container
+    frame,
+    book,  # IN  the grid's exact form
+    best,  # IN  (n,)
+    second,  # IN  (n,)
+    nearest,  # IN  (n,)
+    lo,
+    hi,
+    labels,  # OUT (n,)
+):
+    """Labels where the two best scores are clearly apart, exact scores of everything elsewhere."""
+    n_clusters = book.half_norms.shape[0]
+    for i in range(lo, hi):
+        if second[i] - best[i] > 2 * score_error(frame, i):
+            labels[i] = nearest[i]
+            continue
+        lowest = np.inf
+        for j in range(n_clusters):
+            score = exact_score(rows, i, book, j)
+            if score < lowest:
+                lowest = score
+                labels[i] = j
+
+
+@kernel
+def cell_sums(
+    values,  # IN  (n, d) dense rows
+    weights,  # IN  (n,)
+    origin,  # IN  (d,)
+    labels,  # IN  (n,)
+    first,
+    last,
+    sums,  # OUT (k, last - first) sums about the origin of features first:last
+):
+    sums[:] = 0.0
+    for i in range(values.shape[0]):
+        w = weights[i]
+        if w != 0.0:
+            total = sums[labels[i]]
+            for t in range(first, last):
+                total[t - first] += w * (np.float64(values[i, t]) - origin[t])
+
+
+@kernel
+def sweep_products(
+    sums,  # IN  (k, >= last - base) cell sums about the origin, from feature base on
+    base,
+    masses,  # IN  (k,)
+    origin,  # IN  (d,)
+    sizes,  # IN  (p,)
+    first,  # IN  features first:last are fitted
+    last,
+    n_sweeps,
+    tol,  # IN  relative gain of a sweep at which to stop
+    stacked,  # INOUT (H, d) protocentroids
+    numerators,  # BUFFER (H, last - first)
+    denominators,  # BUFFER (H, last - first)
+    others,  # BUFFER (last - first,) product of the other sets' protocentroids
+):
+    """Alternate over the sets, each in closed form, feature by feature.
+
+    Setting coordinate u to num / den gains ``den (new - old)²``; the sum of gains tells when
+    enough is enough.
+    """
+    n_sets, n_cells, width = sizes.shape[0], masses.shape[0], last - first
+    scale = 0.0
+    for c in range(n_cells):
+        if masses[c] > 0.0:
+            for t in range(first, last):
+                s = sums[c, t - base] + masses[c] * origin[t]
+                scale += s * s / masses[c]
+    for _ in range(n_sweeps):
+        gain = 0.0
+        start = 0
+        stride = n_cells
+        for q in range(n_sets):
+            stride //= sizes[q]
+            numerators[: sizes[q]] = 0.0
+            denominators[: sizes[q]] = 0.0
+            for c in range(n_cells):
+                mass = masses[c]
+                if mass <= 0.0:
+                    continue
+                others[:] = 1.0
+                other_start = 0
+                other_stride = n_cells
+                for r in range(n_sets):
+                    other_stride //= sizes[r]
+                    if r != q:
+                        theta = stacked[other_start + c // other_stride % sizes[r]]
+                        for t in range(width):
+                            others[t] *= theta[first + t]
+                    other_start += sizes[r]
+                g = c // stride % sizes[q]
+                for t in range(width):
+                    s = sums[c, first + t - base] + mass * origin[first + t]
+                    numerators[g, t] += s * others[t]
+                    denominators[g, t] += mass * others[t] * others[t]
+            for g in range(sizes[q]):
+                for t in range(width):
+                    den = denominators[g, t]
+                    # Where the rows say nothing about a coordinate it stays as it is.
+                    if den > 1e-200:
+                        new = numerators[g, t] / den
+                        step = new - stacked[start + g, first + t]
+                        gain += den * step * step
+                        stacked[start + g, first + t] = new
+            start += sizes[q]
+        if gain <= tol * scale:
+            break
