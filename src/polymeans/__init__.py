@@ -5,9 +5,10 @@ Importing this package is cheap: compiled kernels, plotting and every optional e
 first use.
 """
 
+from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
 from polymeans.preprocessing import label_features
 
 __version__ = "0.1.0"
 
-__all__ = ["KMeans", "__version__", "label_features"]
+__all__ = ["KMeans", "KhatriRaoKMeans", "__version__", "label_features"]

@@ -91,6 +91,19 @@ def make_grid(
         stacked = inside.astype(rows.dtype)
     else:
         stacked[:measured] = rows.internal(stacked[:measured])
+    return grid_codebook(rows, stacked, sizes, aggregator, full, stored)
+
+
+def grid_codebook(
+    rows: Any,
+    stacked: NDArray[Any],
+    sizes: Sequence[int],
+    aggregator: str,
+    full: NDArray[np.float64] | None = None,
+    stored: bool = True,
+) -> AdditiveCodebook | MultiplicativeCodebook:
+    """The same from protocentroids in the rows' coordinates, all sets on top of each other."""
+    stacked = np.ascontiguousarray(stacked, dtype=rows.dtype)
     if aggregator == "sum":
         return AdditiveCodebook(stacked, sizes, full)
     return MultiplicativeCodebook(stacked, sizes, full, stored or rows.is_sparse)

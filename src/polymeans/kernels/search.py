@@ -591,3 +591,174 @@ def melt(theta, problem, desk, hottest, scale, max_iter, tol, rival):
         refit(theta, problem, desk)
     value, passes = lloyd(theta, problem, desk, max_iter, tol, rival)
     return value, passes + n_rounds
+
+
+# --- starts ------------------------------------------------------------------------------------
+
+
+@kernel
+def join(problem, base, vector, i):
+    """Squared distance of row i to what its members so far make together with ``vector``."""
+    total = 0.0
+    for t in range(vector.shape[0]):
+        if problem.multiply:
+            delta = problem.points[i, t] - base[i, t] * vector[t]
+        else:
+            delta = problem.points[i, t] - base[i, t] - vector[t]
+        total += delta * delta
+    return total
+
+
+@kernel
+def fitting_vector(problem, base, i, typical, out):
+    """The vector that takes row i's members so far right onto the row, where there is one."""
+    for t in range(out.shape[0]):
+        if not problem.multiply:
+            out[t] = problem.points[i, t] - base[i, t]
+        elif abs(base[i, t]) > 0.05 * typical[t]:
+            out[t] = problem.points[i, t] / base[i, t]
+        else:
+            out[t] = 1.0
+
+
+@kernel
+def add_set(problem, base, seed, n_iter, vectors):
+    """One more set for rows whose members so far make up ``base``: k-means on what they leave.
+
+    Greedy k-means++, then a few Lloyd iterations; ``base`` is brought up to date. On entry it is
+    zero (or one, for products) if there are no members yet, which is plain k-means.
+    """
+    np.random.seed(seed)
+    n, r = problem.points.shape
+    h = vectors.shape[0]
+    n_trials = 2 + int(np.log(h))
+    typical = np.zeros(r)
+    for i in range(n):
+        for t in range(r):
+            typical[t] += np.float64(base[i, t]) ** 2 / n
+    typical[:] = np.sqrt(typical)
+    cumulative = np.cumsum(problem.weights)
+    nearest = np.full(n, np.inf)
+    candidate = np.empty(r)
+    distances = np.empty(n)
+    kept = np.empty(n)
+    for g in range(h):
+        lowest = np.inf
+        for _ in range(n_trials if g > 0 else 1):
+            fitting_vector(problem, base, draw(cumulative), typical, candidate)
+            value = 0.0
+            for i in range(n):
+                distances[i] = min(nearest[i], join(problem, base, candidate, i))
+                value += problem.weights[i] * distances[i]
+            if value < lowest:
+                lowest = value
+                vectors[g] = candidate
+                kept[:] = distances
+        nearest[:] = kept
+        total = 0.0
+        for i in range(n):
+            total += problem.weights[i] * nearest[i]
+            cumulative[i] = total
+        if not total > 0.0:
+            cumulative = np.cumsum(problem.weights)
+    labels = np.zeros(n, dtype=np.int64)
+    numerators = np.empty((h, r))
+    denominators = np.empty((h, r))
+    for round_ in range(n_iter + 1):
+        for i in range(n):
+            lowest = np.inf
+            for g in range(h):
+                d = join(problem, base, vectors[g], i)
+                if d < lowest:
+                    lowest = d
+                    labels[i] = g
+        if round_ == n_iter:
+            break
+        numerators[:] = 0.0
+        denominators[:] = 0.0
+        for i in range(n):
+            w = problem.weights[i]
+            g = labels[i]
+            for t in range(r):
+                b = np.float64(base[i, t])
+                if problem.multiply:
+                    numerators[g, t] += w * b * problem.points[i, t]
+                    denominators[g, t] += w * b * b
+                else:
+                    numerators[g, t] += w * (problem.points[i, t] - b)
+                    denominators[g, t] += w
+        for g in range(h):
+            for t in range(r):
+                if denominators[g, t] > 1e-200:
+                    vectors[g, t] = numerators[g, t] / denominators[g, t]
+    for i in range(n):
+        for t in range(r):
+            if problem.multiply:
+                base[i, t] *= vectors[labels[i], t]
+            else:
+                base[i, t] += vectors[labels[i], t]
+
+
+@kernel
+def spread_out(theta, problem, desk, seed):
+    """Protocentroids one after another, each putting a centroid onto a row far from all so far.
+
+    k-means++ for grids: a row is drawn in proportion to its squared distance from the grid of
+    those already there; the newcomer takes the next free place, sets in turn, and with one member
+    of each other set that row becomes a centroid. Centroids that arise beside it count at once.
+    """
+    np.random.seed(seed)
+    n, n_sets = problem.points.shape[0], problem.sizes.shape[0]
+    k, r = desk.masses.shape[0], theta.shape[1]
+    theta[:] = 1.0 if problem.multiply else 0.0
+    present = np.ones(n_sets, dtype=np.int64)
+    digits = np.zeros(n_sets, dtype=np.int64)
+    cumulative = np.cumsum(problem.weights)
+    vector = np.empty(r)
+    first = draw(cumulative)
+    for t in range(r):
+        theta[0, t] = problem.points[first, t]
+    after = np.full(n, np.inf)
+    q = -1
+    for _ in range(theta.shape[0] - n_sets + 1):
+        # Distances to the grid so far: its cells are those of digits below ``present``.
+        for c in range(k):
+            decode(c, problem.sizes, digits)
+            there = True
+            for s in range(n_sets):
+                there = there and digits[s] < present[s]
+            if not there:
+                continue
+            fresh = q < 0 or digits[q] == present[q] - 1
+            if not fresh:
+                continue
+            for t in range(r):
+                vector[t] = member(theta, problem, digits, t)
+            for i in range(n):
+                total = 0.0
+                for t in range(r):
+                    delta = problem.points[i, t] - vector[t]
+                    total += delta * delta
+                after[i] = min(after[i], total)
+        # The next set in turn that has room.
+        tries = 0
+        q = (q + 1) % n_sets
+        while present[q] == problem.sizes[q] and tries < n_sets:
+            q = (q + 1) % n_sets
+            tries += 1
+        if present[q] == problem.sizes[q]:
+            break
+        total = 0.0
+        for i in range(n):
+            total += problem.weights[i] * after[i]
+            cumulative[i] = total
+        start = 0
+        for s in range(q):
+            start += problem.sizes[s]
+        i = draw(cumulative) if total > 0.0 else np.random.randint(n)
+        for s in range(n_sets):
+            digits[s] = np.random.randint(present[s])
+        vector[:] = theta[start]
+        propose(theta, problem, desk, q, i, digits, vector)
+        theta[start + present[q]] = vector
+        present[q] += 1

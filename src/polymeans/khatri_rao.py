@@ -1,0 +1,347 @@
+"""k-means with few protocentroids and many centroids."""
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from polymeans._base import CentroidEstimator, checked_array, is_name
+from polymeans._compat import HAS_CALLBACKS
+from polymeans._validation import check_choice, check_integer, check_real
+from polymeans.codebooks.aggregation import AGGREGATORS, combine, digits_of
+from polymeans.engine.assignment import grid_codebook, make_grid
+from polymeans.engine.lloyd import Run
+from polymeans.engine.seeding import METHODS, codebook_of_rows
+from polymeans.search import khatri_rao as search
+
+INITS = ("search", "residual", "k-means++", "random", "naive")
+
+#: Labels are 32-bit numbers.
+_MOST_CLUSTERS = 2**31 - 1
+
+#: Bytes of centroids and their sums above which products are built a few at a time.
+_STORED_BYTES = 2**30
+
+
+class KhatriRaoKMeans(CentroidEstimator):
+    """k-means whose centroids are combinations of a few protocentroids.
+
+    **Idea.** ``h_1 + ... + h_p`` vectors in p sets stand for ``h_1 · ... · h_p`` centroids: each is the
+    sum, or the elementwise product, of one *protocentroid* from every set. Ten vectors in two sets
+    of five make 25 centroids. Lloyd's algorithm as usual, except that the refit finds the best
+    protocentroids for the labels; since plain descents end in poor optima, a search over a summary
+    of the data finds where to start.
+
+    **Use when** clusters come from independent factors (pose and lighting, product and season,
+    base level and pattern), when many centroids must fit into little memory, or when the factors
+    themselves are what you are after. Sums suit effects that add up, products (on data with a
+    meaningful zero) effects that scale.
+
+    **Do not use when** clusters have nothing in common:
+    :func:`polymeans.structure.diagnose_structure` tells. Products are not invariant to shifts of
+    the data, so centring or standardizing changes the model; sums do not mind.
+
+    **Cost.** Sums: an iteration takes ``n_samples * n_features * Σh`` multiplications and a scan
+    that skips most of ``n_samples * Πh`` additions; memory is ``Σh * n_features``. Products: as
+    :class:`~polymeans.KMeans` with ``Πh`` clusters. The search costs some hundred passes over a
+    summary whose size does not grow with ``n_samples``.
+
+    Parameters
+    ----------
+    n_protocentroids : tuple of int, default=(3, 3)
+        Number of protocentroids in each set. One set is plain k-means.
+    aggregator : {"sum", "product"}, default="sum"
+        How protocentroids combine.
+    init : {"search", "residual", "k-means++", "random", "naive"}, list of arrays or callable, \
+            default="search"
+        Where to begin. "search": many short starts on a summary of the data, improved by swaps,
+        noise and soft annealing, the best carried over; see ``effort``. "residual": the sets one
+        after another, each by k-means on what the others leave. "k-means++": rows far from all
+        centroids so far become centroids one by one. "random": rows. "naive": k-means, whose
+        centroids are then decomposed (:func:`~polymeans.decompose_centroids`). A list of p arrays
+        of shapes (h_q, n_features), or a callable ``init(X, n_protocentroids, random_state)`` that
+        returns one; both make the fit one plain descent.
+    n_init : "auto" or int, default="auto"
+        Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
+        otherwise.
+    effort : float, default=1.0
+        How hard "search" tries: multiplies its starts and its moves. 0.25 is quick, 4 thorough.
+    max_iter : int, default=300
+        Iterations of one start at most.
+    tol : float, default=1e-4
+        Stop when the squared shifts of all centroids add up to no more than this times the mean
+        variance of the features. Unchanged labels always stop.
+    store_centroids : "auto" or bool, default="auto"
+        Products on dense rows: whether to keep all centroids and their sums (``16 * Πh *
+        n_features`` bytes or so) or to build them a few at a time, which is slower. The result is
+        the same. "auto" keeps them up to 1 GiB.
+    random_state : int, RandomState instance or None, default=None
+        Determines the starts.
+    n_threads : int or None, default=None
+        Threads to use; resolved anew in each call. None: all cores, or one inside a joblib worker.
+        -1: all cores.
+    verbose : int, default=0
+        1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
+
+    Attributes
+    ----------
+    protocentroids_ : list of p ndarray of shape (h_q, n_features)
+        The vectors all centroids are made of, in the dtype of the data. What could be shifted from
+        set to set is fixed: for sums, all sets but the first have mean zero (weighted by their
+        rows); for products, they have unit root mean square in each feature and a non-negative
+        sum.
+    labels_ : ndarray of shape (n_samples,), int32
+        Nearest centroid of each row, numbered in C order: ``numpy.ravel_multi_index`` of its
+        protolabels. Numbers of combinations nobody uses are missing.
+    protolabels_ : ndarray of shape (n_samples, p), int32
+        The protocentroid of each set a row's centroid is made of.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest centroid.
+    n_iter_ : int
+        Iterations of the best start on the data.
+    n_clusters_ : int
+        Number of centroids, ``Πh``.
+    n_parameters_ : int
+        Numbers stored, ``Σh * n_features``.
+    compression_ : float
+        How many times more free centroids would take, ``Πh / Σh``.
+    history_ : ndarray
+        One record for each iteration of the best start: ``inertia`` before the centroids moved,
+        ``n_moved`` rows that changed cluster, ``shift`` (sum of squared centroid shifts) and
+        ``seconds``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during fit, where X has string names.
+
+    See Also
+    --------
+    KMeans : Free centroids.
+    polymeans.structure.balanced_sizes : Sizes of sets for a wished number of clusters.
+    polymeans.selection.KhatriRaoSelector : Finds the sizes.
+
+    Notes
+    -----
+    A protocentroid no row uses is moved to the row that is served worst, where the data allow it.
+    With fewer rows than centroids some centroids serve nobody, and a ``ConvergenceWarning`` says
+    so.
+
+    References
+    ----------
+    .. [1] "Khatri-Rao Clustering for Data Summarization".
+
+    Examples
+    --------
+    >>> from polymeans import KhatriRaoKMeans
+    >>> from polymeans.datasets import make_stick_figures
+    >>> images, poses = make_stick_figures(300, random_state=0)
+    >>> model = KhatriRaoKMeans((3, 3), random_state=0).fit(images)
+    >>> [part.shape for part in model.protocentroids_], model.cluster_centers_.shape
+    ([(3, 400), (3, 400)], (9, 400))
+    >>> model.compression_
+    1.5
+    """
+
+    def __init__(
+        self,
+        n_protocentroids: Any = (3, 3),
+        *,
+        aggregator: str = "sum",
+        init: Any = "search",
+        n_init: Any = "auto",
+        effort: float = 1.0,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        store_centroids: Any = "auto",
+        random_state: Any = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_protocentroids = n_protocentroids
+        self.aggregator = aggregator
+        self.init = init
+        self.n_init = n_init
+        self.effort = effort
+        self.max_iter = max_iter
+        self.tol = tol
+        self.store_centroids = store_centroids
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    @property
+    def cluster_centers_(self) -> NDArray[Any]:
+        """All centroids, in C order; built anew each time it is asked for."""
+        check_is_fitted(self, "protocentroids_")
+        dtype = self.protocentroids_[0].dtype
+        wide = [part.astype(np.float64) for part in self.protocentroids_]
+        return combine(wide, self.aggregator).astype(dtype)
+
+    def predict_protolabels(self, X: Any) -> NDArray[np.int32]:
+        """Protocentroids of each row's nearest centroid.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        protolabels : ndarray of shape (n_samples, p)
+            Index into each set.
+        """
+        return np.ascontiguousarray(digits_of(self.predict(X), self._sizes).T)
+
+    # --- what the base asks ------------------------------------------------------------------
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        if isinstance(self.n_protocentroids, Integral):
+            return (int(self.n_protocentroids),)
+        return tuple(int(h) for h in self.n_protocentroids)
+
+    @property
+    def _n_centroids(self) -> int:
+        return int(np.prod([float(h) for h in self._sizes]))
+
+    def _check_own_parameters(self) -> None:
+        self._check_sizes()
+        check_choice("aggregator", self.aggregator, AGGREGATORS)
+        check_real("effort", self.effort, 0.01, "1 is the default, 4 is thorough.")
+        if isinstance(self.init, str):
+            check_choice(
+                "init", self.init, INITS, "Or give a list of arrays, one for each set, or a callable."
+            )
+        if not isinstance(self.store_centroids, bool | np.bool_):
+            check_choice("store_centroids", self.store_centroids, ("auto",), "Or True or False.")
+
+    def _check_sizes(self) -> None:
+        sizes = self.n_protocentroids
+        if isinstance(sizes, Integral) and not isinstance(sizes, bool):
+            sizes = (sizes,)
+        if isinstance(sizes, str) or not np.iterable(sizes) or len(tuple(sizes)) == 0:
+            raise TypeError(
+                "n_protocentroids must be a tuple of integers, one for each set, such as (3, 4), "
+                f"got {self.n_protocentroids!r}."
+            )
+        for q, h in enumerate(sizes):
+            check_integer(f"n_protocentroids[{q}]", h, 1, "A set needs at least one vector.")
+        n_clusters = 1
+        for h in sizes:
+            n_clusters *= int(h)
+        if n_clusters > _MOST_CLUSTERS:
+            raise ValueError(
+                f"n_protocentroids={tuple(sizes)} make {n_clusters} centroids, more than "
+                f"{_MOST_CLUSTERS} can be told apart. Use smaller or fewer sets."
+            )
+
+    def _check_start(self, X: Any) -> Any:
+        if isinstance(self.init, str) or callable(self.init):
+            return self.init
+        return self._check_sets(self.init, X)
+
+    def _check_sets(self, given: Any, X: Any) -> list[NDArray[Any]]:
+        sizes = self._sizes
+        choices = (
+            f"one of {', '.join(map(repr, INITS))}, a callable, or a list of {len(sizes)} arrays of "
+            "shapes (h_q, n_features)"
+        )
+        if len(sizes) == 1 and getattr(given, "ndim", 0) == 2:
+            given = [given]
+        if not hasattr(given, "__len__") or len(given) != len(sizes):
+            found = f"{len(given)} of them" if hasattr(given, "__len__") else repr(given)
+            raise ValueError(f"init must be {choices}, got {found}.")
+        return [
+            checked_array(
+                f"init[{q}]", part, (h, X.shape[1]), "(h_q, n_features)", choices, X.dtype
+            )
+            for q, (part, h) in enumerate(zip(given, sizes))
+        ]
+
+    def _n_runs(self, start: Any) -> int:
+        if not isinstance(start, str) and not callable(start):
+            return self._runs_from_given()
+        if self.n_init == "auto":
+            return 10 if callable(start) or start == "random" else 1
+        return int(self.n_init)
+
+    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
+        sizes, stored = self._sizes, self._stores(rows)
+        if callable(start):
+            start = self._check_sets(start(X, self.n_protocentroids, random_state=rng), X)
+        if not isinstance(start, str):
+            return make_grid(rows, start, self.aggregator, stored)
+        if len(sizes) == 1:
+            method = start if start in METHODS else "k-means++"
+            return codebook_of_rows(rows, METHODS[method](rows, sizes[0], rng))
+        generator = np.random.default_rng(rng.randint(2**31, size=4))
+        vectors = search.starting_vectors(
+            rows, sizes, self.aggregator, start, self.effort, generator
+        )
+        return grid_codebook(rows, vectors, sizes, self.aggregator, stored=stored)
+
+    def _stores(self, rows: Any) -> bool:
+        if not is_name(self.store_centroids, "auto"):
+            return bool(self.store_centroids)
+        itemsize = rows.dtype.itemsize + 8
+        return self._n_centroids * rows.n_features * itemsize <= _STORED_BYTES
+
+    def _reach(self, vectors: list[NDArray[Any]]) -> float:
+        if self.aggregator == "sum":
+            return super()._reach(vectors)
+        return float(np.prod([float(np.abs(part).max()) for part in vectors]))
+
+    def _sets(self, codebook: Any, rows: Any) -> list[NDArray[Any]]:
+        if len(self._sizes) == 1:
+            return [codebook.to_array(rows)]
+        return codebook.to_sets(rows)
+
+    def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
+        return {"protocentroids_": self._sets(codebook, rows)}
+
+    def _fitted_vectors(self) -> list[NDArray[Any]]:
+        return self.protocentroids_
+
+    def _codebook(self, rows: Any, vectors: list[NDArray[Any]]) -> Any:
+        return make_grid(rows, vectors, self.aggregator, self._stores(rows))
+
+    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
+        sizes = self._sizes
+        sets = self._sets(run.codebook, rows)
+        return {
+            "protocentroids_": sets,
+            "labels_": run.labels,
+            "protolabels_": np.ascontiguousarray(digits_of(run.labels, sizes).T),
+            "inertia_": run.inertia,
+            "n_iter_": run.n_iter,
+            "n_clusters_": self._n_centroids,
+            "n_parameters_": int(sum(part.size for part in sets)),
+            "compression_": self._n_centroids / sum(sizes),
+            "history_": self._history(run),
+        }
+
+    def _warn(self, run: Run) -> None:
+        n_rows, n_clusters = len(run.labels), self._n_centroids
+        digits = digits_of(run.labels, self._sizes)
+        unused = [
+            f"{h - len(np.unique(digit))} of {h} in set {q}"
+            for q, (h, digit) in enumerate(zip(self._sizes, digits))
+            if len(np.unique(digit)) < h
+        ]
+        if n_clusters > n_rows:
+            message = (
+                f"n_protocentroids={self._sizes} make {n_clusters} centroids for {n_rows} rows, so "
+                "some serve nobody. Use smaller or fewer sets."
+            )
+        elif unused:
+            message = (
+                f"Some protocentroids serve no row ({'; '.join(unused)}). Possibly due to duplicate "
+                "points in X; use smaller sets."
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=3 + HAS_CALLBACKS)

@@ -1,0 +1,122 @@
+"""Many starts, local search, and ever fewer of them: successive halving over states.
+
+Knows nothing of what a state is: a *problem* offers ``descend(vectors, max_iter, tol, rival)`` and
+``move(kind, turn, vectors, value, seed)``, both in place, both returning an objective and the
+passes over the rows they took. Every state has random numbers of its own, so the outcome does not
+depend on the number of threads.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: A move is kept if it lowers the objective by more than this share.
+GAIN = 1e-5
+
+#: States closer than this share of the objective count as the same.
+DISTINCT = 1e-3
+
+
+@dataclass
+class State:
+    """A candidate: its vectors, what they cost, and whose turn it is."""
+
+    vectors: NDArray[np.float64]
+    value: float
+    rng: np.random.Generator
+    turns: dict[str, int] = field(default_factory=dict)
+    n_moves: int = 0
+
+
+def short_starts(
+    problem: Any,
+    makers: Sequence[Callable[[np.random.Generator], NDArray[np.float64]]],
+    n_starts: int,
+    n_kept: int,
+    rng: np.random.Generator,
+    map_: Callable[..., list[Any]],
+) -> tuple[list[State], int]:
+    """The best of many starts, each given a few iterations, then descended properly.
+
+    Returns the states, best first, and the passes taken.
+    """
+
+    def begin(job: tuple[int, np.random.Generator]) -> tuple[State, int]:
+        number, own = job
+        vectors = makers[number % len(makers)](own)
+        value, passes = problem.descend(vectors, 5, 1e-3)
+        return State(vectors, value, own), passes
+
+    def settle(state: State) -> int:
+        state.value, passes = problem.descend(state.vectors, 30, 1e-3)
+        return passes
+
+    begun = map_(begin, list(enumerate(rng.spawn(n_starts))))
+    passes = sum(taken for _, taken in begun)
+    states = sorted((state for state, _ in begun), key=lambda state: state.value)[:n_kept]
+    passes += sum(map_(settle, states))
+    return sorted(states, key=lambda state: state.value), passes
+
+
+def local_search(
+    problem: Any,
+    states: list[State],
+    kinds: Sequence[str],
+    budget: float,
+    map_: Callable[..., list[Any]],
+) -> tuple[list[State], int]:
+    """Improve states by moves, halving their number until one is left.
+
+    Each round shares an equal part of the budget (in passes) among the survivors.
+
+    Returns
+    -------
+    states : list of State
+        Everybody, best first, including those dropped on the way.
+    passes : int
+        Taken altogether.
+    """
+    n_rounds = int(np.ceil(np.log2(max(1, len(states))))) + 1
+    survivors, dropped, passes = list(states), [], 0
+    for _ in range(n_rounds):
+        share = budget / n_rounds / len(survivors)
+        passes += sum(
+            map_(lambda state, share=share: improve(problem, state, kinds, share), survivors)
+        )
+        survivors.sort(key=lambda state: state.value)
+        half = max(1, (len(survivors) + 1) // 2)
+        dropped += survivors[half:]
+        survivors = survivors[:half]
+    return sorted(survivors + dropped, key=lambda state: state.value), passes
+
+
+def improve(problem: Any, state: State, kinds: Sequence[str], budget: float) -> int:
+    """Try moves in turn until the budget is spent; the passes taken."""
+    spent = 0
+    while spent < budget:
+        kind = kinds[state.n_moves % len(kinds)]
+        turn = state.turns.get(kind, 0)
+        state.n_moves += 1
+        state.turns[kind] = turn + 1
+        vectors = state.vectors.copy()
+        seed = int(state.rng.integers(2**31))
+        value, passes = problem.move(kind, turn, vectors, state.value, seed)
+        spent += passes
+        if np.isfinite(value) and value < state.value * (1 - GAIN):
+            state.vectors, state.value = vectors, value
+            state.turns["swap"] = 0  # who is dispensable has changed
+    return spent
+
+
+def distinct(states: list[State], n: int) -> list[State]:
+    """The best states that do not merely repeat a better one."""
+    kept: list[State] = []
+    for state in states:
+        if all(abs(state.value - other.value) > DISTINCT * other.value for other in kept):
+            kept.append(state)
+        if len(kept) == n:
+            break
+    return kept

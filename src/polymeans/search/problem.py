@@ -1,0 +1,188 @@
+"""A small weighted problem: few rows, a grid of protocentroids, and what may be tried with it."""
+
+import queue
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: A trial descent ends after this many iterations, or when one gains less than this share.
+TRIAL_ITERATIONS, TRIAL_TOL = 60, 1e-4
+
+#: Strengths of noise, and temperatures to melt from, taken in turn.
+NOISES = (0.2, 0.4, 0.1, 0.8)
+TEMPERATURES = (1.0, 2.0, 0.5, 4.0)
+
+
+def neutral_later_sets(
+    vectors: NDArray[np.float64],
+    points: NDArray[Any],
+    chance: NDArray[np.float64] | None,
+    first: int,
+    aggregator: str,
+) -> NDArray[np.float64]:
+    """Rows as protocentroids whose combinations are of the size of a row.
+
+    All after the ``first`` are taken less the mean of ``points``, or over their root mean square.
+    """
+    if aggregator == "sum":
+        vectors[first:] -= np.average(points, axis=0, weights=chance)
+    else:
+        rms = np.sqrt(np.average(np.square(points, dtype=np.float64), axis=0, weights=chance))
+        vectors[first:] /= np.where(rms > 0, rms, 1.0)
+    return vectors
+
+
+class GridProblem:
+    """Weighted rows to be served by sums or products of protocentroids.
+
+    Vectors are arrays of shape (h_1 + ... + h_p, n_features), all sets on top of each other. Calls
+    from several threads at once are fine.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, n_features)
+    weights : ndarray of shape (n,)
+    sizes : tuple of int
+        Number of protocentroids in each set.
+    aggregator : {"sum", "product"}
+    offset : float, default=0
+        What the rows cost in any case, on top of their distances to centroids.
+    """
+
+    def __init__(
+        self,
+        points: NDArray[Any],
+        weights: NDArray[np.float64],
+        sizes: Sequence[int],
+        aggregator: str,
+        offset: float = 0.0,
+    ) -> None:
+        from polymeans.kernels.search import Problem
+
+        points = np.ascontiguousarray(points, dtype=np.float32)
+        squares = np.einsum("ij,ij->i", points, points, dtype=np.float64)
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self.sizes = tuple(int(h) for h in sizes)
+        self.n_points, self.n_features = points.shape
+        self.n_clusters = int(np.prod(self.sizes))
+        self.aggregator = aggregator
+        self.offset = offset
+        self.mass = float(weights.sum())
+        self.problem = Problem(
+            points,
+            squares,
+            weights,
+            float(weights @ squares),
+            np.array(self.sizes, dtype=np.int64),
+            aggregator == "product",
+        )
+        self._desks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    # --- trials --------------------------------------------------------------------------------
+
+    def descend(
+        self, vectors: NDArray[np.float64], max_iter: int, tol: float, rival: float = np.inf
+    ) -> tuple[float, int]:
+        """Lloyd in place: the objective and the passes it took. Gives up on what cannot win."""
+        return self._run("lloyd", vectors, max_iter, tol, rival)
+
+    def move(
+        self, kind: str, turn: int, vectors: NDArray[np.float64], value: float, seed: int
+    ) -> tuple[float, int]:
+        """Perturb in place and descend: the objective and the passes it took.
+
+        ``turn`` counts how often this kind was tried since it last helped.
+        """
+        limits = TRIAL_ITERATIONS, TRIAL_TOL, value
+        if kind == "swap":
+            return self._run("swap", vectors, turn, seed, *limits)
+        if kind == "shake":
+            return self._run("shake", vectors, NOISES[turn % len(NOISES)], seed, *limits)
+        mean_distance = (value + self.offset) / self.mass
+        hottest = TEMPERATURES[turn % len(TEMPERATURES)]
+        return self._run("melt", vectors, hottest, mean_distance, *limits)
+
+    def labels(self, vectors: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Nearest centroid of each row."""
+        from polymeans.kernels import search
+
+        desk = self._take_desk()
+        search.pack(vectors, self.problem, desk)
+        search.assign(self.problem, desk)
+        labels = desk.labels.copy()
+        self._desks.put(desk)
+        return labels
+
+    # --- starts --------------------------------------------------------------------------------
+
+    def random_start(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Every protocentroid a row; later sets less the mean, or over the root mean square."""
+        points, weights = self.problem.points, self.problem.weights
+        chance = weights / weights.sum()
+        chosen = rng.choice(self.n_points, size=sum(self.sizes), p=chance)
+        vectors = points[chosen].astype(np.float64)
+        return neutral_later_sets(vectors, points, chance, self.sizes[0], self.aggregator)
+
+    def residual_start(self, rng: np.random.Generator, order: Sequence[int]) -> NDArray[np.float64]:
+        """Sets one after another, each by k-means on what the ones before leave of the rows."""
+        from polymeans.kernels import search
+
+        neutral = 1.0 if self.aggregator == "product" else 0.0
+        base = np.full(self.problem.points.shape, neutral, dtype=np.float32)
+        vectors = np.empty((sum(self.sizes), self.n_features))
+        edges = np.cumsum((0, *self.sizes))
+        for q in order:
+            part = vectors[edges[q] : edges[q + 1]]
+            search.add_set(self.problem, base, int(rng.integers(2**31)), 3, part)
+        return vectors
+
+    def spread_start(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """k-means++ for grids: each newcomer puts a centroid onto a row far from all so far."""
+        vectors = np.empty((sum(self.sizes), self.n_features))
+        self._run("spread_out", vectors, int(rng.integers(2**31)))
+        return vectors
+
+    # --- machinery -----------------------------------------------------------------------------
+
+    def _run(self, name: str, vectors: NDArray[np.float64], *arguments: Any) -> Any:
+        from polymeans.kernels import search
+
+        desk = self._take_desk()
+        try:
+            return getattr(search, name)(vectors, self.problem, desk, *arguments)
+        finally:
+            self._desks.put(desk)
+
+    def _take_desk(self) -> Any:
+        try:
+            return self._desks.get_nowait()
+        except queue.Empty:
+            return self._make_desk()
+
+    def _make_desk(self) -> Any:
+        from polymeans.kernels.search import Desk
+        from polymeans.kernels.vector import LANES
+
+        n, r, k = self.n_points, self.n_features, self.n_clusters
+        n_panels, H, largest = -(-k // LANES), sum(self.sizes), max(self.sizes)
+        return Desk(
+            np.empty((n_panels, r, LANES), dtype=np.float32),
+            np.empty((n_panels, LANES), dtype=np.float32),
+            np.empty((n_panels, n + 3, LANES), dtype=np.float32),
+            np.empty(n, dtype=np.int64),
+            np.empty(n, dtype=np.float32),
+            np.empty(k),
+            np.empty((k, r)),
+            np.empty((H, H)),
+            np.empty((H, r)),
+            np.empty((largest, r)),
+            np.empty((largest, r)),
+            np.empty(r),
+            np.empty(len(self.sizes), dtype=np.int64),
+            np.empty(4, dtype=np.int32),
+            np.empty(4, dtype=np.float32),
+            np.empty(4, dtype=np.float32),
+            np.empty(4, dtype=np.int32),
+        )
