@@ -119,6 +119,22 @@ def test_one_set_is_the_centroids_themselves(aggregator):
 
 
 @pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_a_known_pairing_is_kept(aggregator):
+    rng = np.random.default_rng(0)
+    centers, cells = grid((3, 4), 5, aggregator, 1)
+    found = decompose_centroids(
+        centers, (3, 4), aggregator=aggregator, cells=cells, weights=[0] + [1] * 11
+    )
+    np.testing.assert_array_equal(found.cells, cells)
+    assert found.share == pytest.approx(1)
+    wrong = decompose_centroids(
+        centers, (3, 4), aggregator=aggregator, cells=rng.permutation(cells)
+    )
+    assert wrong.share < 0.95
+    assert wrong.error == pytest.approx(total(centers, np.ones(12), wrong, aggregator))
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
 def test_fewer_centroids_than_cells(aggregator):
     centers, _ = grid((3, 5), 6, aggregator, 2)
     found = decompose_centroids(centers[:13], (3, 5), aggregator=aggregator, random_state=0)
@@ -208,6 +224,7 @@ def test_restricted_matching_is_never_worse_than_the_present_one(monkeypatch):
         ({"n_protocentroids": 6}, TypeError, "n_protocentroids must be a sequence"),
         ({"n_protocentroids": (0, 6)}, ValueError, "n_protocentroids must be an integer"),
         ({"aggregator": "max"}, ValueError, "aggregator must be one of 'sum', 'product'"),
+        ({"cells": [0, 1, 2, 3, 4, 4]}, ValueError, "cells must be 6 different integers"),
         ({"n_init": 0}, ValueError, "n_init must be an integer of at least 1"),
         ({"weights": [-1] * 6}, ValueError, "Negative values"),
         ({"centers": [[np.nan]] * 6}, ValueError, "centers contains NaN"),

@@ -80,6 +80,7 @@ def decompose_centroids(
     *,
     aggregator: str = "sum",
     weights: ArrayLike | None = None,
+    cells: ArrayLike | None = None,
     n_init: int = 8,
     max_iter: int = 100,
     random_state: Any = None,
@@ -117,6 +118,9 @@ def decompose_centroids(
     weights : array-like of shape (k,), default=None
         How much each centroid counts, such as the size of its cluster. Those without weight take
         the nearest cells the others leave.
+    cells : array-like of shape (k,), default=None
+        The pairing, if it is known: the cell of each centroid in C order, none twice. Then only
+        the protocentroids are fitted.
     n_init : int, default=8
         Number of starts, of which the best is kept; none follow an exact decomposition.
     max_iter : int, default=100
@@ -159,13 +163,16 @@ def decompose_centroids(
     rng = check_random_state(random_state)
     counts = weights > 0
     problem = _Problem(centers[counts], weights[counts], sizes, aggregator)
-    if len(sizes) == 1:
+    if cells is not None:
+        cells = _check_cells(cells, len(centers), problem.n_cells)
+        best = _fit_only(problem, cells[counts], max_iter)
+    elif len(sizes) == 1:
         best = problem.trivial()
     elif problem.n_cells <= _ALL_PAIRINGS:
         best = _enumerate(problem, max_iter)
     else:
         best = _search(problem, n_init, max_iter, rng)
-    return problem.result(best, centers, weights)
+    return problem.result(best, centers, weights, cells)
 
 
 def check_sizes(n_protocentroids: Any) -> tuple[int, ...]:
@@ -192,6 +199,17 @@ def check_sizes(n_protocentroids: Any) -> tuple[int, ...]:
     for size in sizes:
         check_integer("Each of n_protocentroids", size, 1)
     return tuple(int(size) for size in sizes)
+
+
+def _check_cells(cells: ArrayLike, k: int, n_cells: int) -> NDArray[np.int64]:
+    cells = np.array(cells)
+    fit = cells.shape == (k,) and np.issubdtype(cells.dtype, np.integer)
+    if not fit or len(np.unique(cells)) < k or cells.min() < 0 or cells.max() >= n_cells:
+        raise ValueError(
+            f"cells must be {k} different integers from 0 to {n_cells - 1}, one for each center, "
+            f"got {cells}. numpy.ravel_multi_index makes them from one index for each set."
+        )
+    return cells.astype(np.int64)
 
 
 # --- the problem ---------------------------------------------------------------------------------
@@ -308,14 +326,18 @@ class _Problem:
         return self.unit if q == 0 or self.aggregator == "sum" else 1.0
 
     def result(
-        self, state: _State, centers: NDArray[np.float64], weights: NDArray[np.float64]
+        self,
+        state: _State,
+        centers: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        given: NDArray[np.int64] | None,
     ) -> Decomposition:
         """In the user's units, and with the centroids that do not count."""
         protocentroids = [theta * self._unit_of(q) for q, theta in enumerate(state.protocentroids)]
         protocentroids[0] += self.origin * self.unit
-        cells = np.empty(len(centers), dtype=np.int64)
+        cells = np.empty(len(centers), dtype=np.int64) if given is None else given
         cells[weights > 0] = state.cells
-        if not weights.all():
+        if given is None and not weights.all():
             free = np.setdiff1d(np.arange(self.n_cells), state.cells)
             grid = combine(protocentroids, self.aggregator)[free]
             # In the unit of those that count; what is far beyond it is far from all cells alike.
@@ -394,6 +416,18 @@ def _greedy(cost: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 # --- the search ----------------------------------------------------------------------------------
+
+
+def _fit_only(problem: _Problem, cells: NDArray[np.int64], max_iter: int) -> _State:
+    fitted, error = problem.fit(cells, problem.start(cells), anew=True)
+    history = [error]
+    while problem.aggregator == "product" and len(history) < max_iter:
+        again, error = problem.fit(cells, fitted)
+        if not error < history[-1] * (1 - _GAIN):
+            break
+        fitted = again
+        history.append(error)
+    return _State(fitted, cells, history[-1], history)
 
 
 def _enumerate(problem: _Problem, max_iter: int) -> _State:

@@ -1,0 +1,471 @@
+"""Sizes of grids of protocentroids, and whether centroids lie on such a grid at all."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_random_state
+
+from polymeans._validation import check_integer, check_weights
+from polymeans.decomposition import check_sizes, decompose_centroids
+from polymeans.kmeans import KMeans
+
+#: A structure is reported if it explains this much of what chance leaves unexplained, ...
+STRONG = 0.3
+
+#: ... and if chance explains as much at most this often.
+SIGNIFICANT = 0.05
+
+#: Starts of each decomposition: the same for the centroids and for chance, so that neither gains.
+_STARTS = 2
+
+
+# --- sizes ---------------------------------------------------------------------------------------
+
+
+def balanced_sizes(n_clusters: int, n_sets: int = 2) -> tuple[int, ...]:
+    """Sizes of sets of protocentroids for a wished number of clusters.
+
+    **Idea.** The fewest vectors whose combinations are enough. Primes need no exception: seven
+    clusters fit into eight cells. Among sizes of the same sum the ones with the fewest superfluous
+    cells are taken, then the most balanced.
+
+    **Use when** you know how many clusters you want. **Do not use when** you know what the sets
+    mean (three shirts, four trousers): then those are the sizes. **Cost:** none to speak of.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters the combinations must at least make.
+    n_sets : int, default=2
+        Number of sets.
+
+    Returns
+    -------
+    sizes : tuple of int
+        In ascending order, for ``n_protocentroids`` of :class:`polymeans.KhatriRaoKMeans`.
+
+    See Also
+    --------
+    largest_grid : The most clusters for a given number of vectors.
+
+    Examples
+    --------
+    >>> from polymeans.structure import balanced_sizes
+    >>> balanced_sizes(12), balanced_sizes(7), balanced_sizes(100, n_sets=3)
+    ((3, 4), (2, 4), (4, 5, 5))
+    """
+    check_integer("n_clusters", n_clusters, 1)
+    check_integer("n_sets", n_sets, 1)
+    budget = n_sets
+    while prod(_even_split(budget, n_sets)) < n_clusters:
+        budget += 1
+    candidates = _splits(budget, n_sets, 1, n_clusters)
+    return min(candidates, key=lambda sizes: (prod(sizes), sizes[-1] - sizes[0], sizes))
+
+
+def largest_grid(budget: int, n_sets: int | None = None) -> tuple[int, ...]:
+    """Sizes of sets whose combinations are most for a given number of vectors.
+
+    **Idea.** Sets of equal size make the most of a budget; the best number of sets is near
+    ``budget / e`` (Khatri-Rao clustering, proposition 8.1), which in whole numbers means sets of
+    three. Here neither equal sizes nor divisors are presumed.
+
+    **Use when** memory is given and centroids are to be as many as possible. **Do not use when**
+    the sets are to be understood: two larger ones are easier to fit and to read than many of
+    three. **Cost:** none to speak of.
+
+    Parameters
+    ----------
+    budget : int
+        Number of protocentroids in all sets together.
+    n_sets : int or None, default=None
+        Number of sets. None: as many as serve best, the fewest among equals.
+
+    Returns
+    -------
+    sizes : tuple of int
+        In ascending order; their sum is the budget.
+
+    See Also
+    --------
+    balanced_sizes : The fewest vectors for a given number of clusters.
+
+    Examples
+    --------
+    >>> from polymeans.structure import largest_grid
+    >>> largest_grid(12), largest_grid(12, n_sets=2), largest_grid(10)
+    ((3, 3, 3, 3), (6, 6), (3, 3, 4))
+    """
+    check_integer("budget", budget, 1)
+    if n_sets is not None:
+        check_integer("n_sets", n_sets, 1)
+        if n_sets > budget:
+            raise ValueError(
+                f"n_sets must be at most budget={budget}, got {n_sets}: every set needs a vector."
+            )
+        return _even_split(budget, n_sets)
+    if budget <= 4:
+        return (budget,)
+    # Fives and more are worth splitting (2 · 3 > 5), ones are worth nothing, and 2 · 2 · 2 < 3 · 3.
+    threes, rest = divmod(budget, 3)
+    if rest == 0:
+        return (3,) * threes
+    return (2,) + (3,) * threes if rest == 2 else (3,) * (threes - 1) + (4,)
+
+
+def n_sets_bounds(n_clusters: int, min_size: int = 2) -> tuple[int, int]:
+    """Fewest sets that can make a number of centroids, and as many as always can.
+
+    **Idea.** Proposition 8.2 of Khatri-Rao clustering. Fewer than ``log(n_clusters)`` sets, to the
+    base of their size, have too few combinations. And if every set holds one vector that changes
+    nothing (zeros in a sum, ones in a product), the others can be the wished centroids themselves,
+    so ``n_clusters / (min_size - 1)`` sets reproduce any centroids exactly.
+
+    **Use when** choosing the number of sets. **Do not use** the upper bound as a recommendation:
+    it saves nothing. **Cost:** none to speak of.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of centroids.
+    min_size : int, default=2
+        Number of protocentroids in each set.
+
+    Returns
+    -------
+    fewest, enough : int
+        Bounds of the number of sets, both included.
+
+    Examples
+    --------
+    >>> from polymeans.structure import n_sets_bounds
+    >>> n_sets_bounds(100, min_size=10)
+    (2, 12)
+    """
+    check_integer("n_clusters", n_clusters, 1)
+    check_integer("min_size", min_size, 2, "Sets of one vector make no combinations.")
+    fewest, cells = 0, 1  # in whole numbers: logarithms of powers are not exact
+    while cells < n_clusters:
+        fewest, cells = fewest + 1, cells * min_size
+    return max(fewest, 1), -(-n_clusters // (min_size - 1))
+
+
+def _even_split(budget: int, n_sets: int) -> tuple[int, ...]:
+    size, larger = divmod(budget, n_sets)
+    return (size,) * (n_sets - larger) + (size + 1,) * larger
+
+
+def _splits(budget: int, n_sets: int, smallest: int, wanted: int) -> Iterator[tuple[int, ...]]:
+    """Ascending sizes of a given sum whose product is at least the wanted one."""
+    if n_sets == 1:
+        if budget >= max(smallest, wanted):
+            yield (budget,)
+        return
+    for size in range(smallest, budget // n_sets + 1):
+        rest = budget - size
+        # Even sizes make the largest product: no use in going on where not even they suffice.
+        if size * prod(_even_split(rest, n_sets - 1)) >= wanted:
+            for others in _splits(rest, n_sets - 1, size, -(-wanted // size)):
+                yield (size, *others)
+
+
+# --- diagnosis -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How much of the centroids' variance a kind of grid explains, and how much by chance.
+
+    Attributes
+    ----------
+    share : float
+        Part of the weighted variance of the centroids that the best grid keeps; for sums, one
+        minus the share of the interaction.
+    chance : float
+        The same for centroids without structure, on average.
+    adjusted : float
+        ``(share - chance) / (1 - chance)``: one for an exact grid, zero for chance.
+    p_value : float
+        How often chance explains as much, ``(1 + #{chance >= share}) / (1 + n_null)``.
+    """
+
+    share: float
+    chance: float
+    adjusted: float
+    p_value: float
+
+    @property
+    def convincing(self) -> bool:
+        """Whether this is a structure: strong enough, and hardly chance."""
+        return self.adjusted >= STRONG and self.p_value <= SIGNIFICANT
+
+
+@dataclass(frozen=True)
+class StructureReport:
+    """What :func:`diagnose_structure` found; ``print`` it.
+
+    Attributes
+    ----------
+    verdict : {"additive", "multiplicative", "none"}
+        The structure with the larger adjusted share among the convincing ones.
+    strength : float
+        Adjusted share of the verdict, 0 for "none".
+    n_protocentroids : tuple of int
+        Sizes of the grid looked for.
+    additive : Evidence
+        For sums.
+    multiplicative : Evidence
+        For products.
+    """
+
+    verdict: str
+    strength: float
+    n_protocentroids: tuple[int, ...]
+    additive: Evidence
+    multiplicative: Evidence
+
+    def __str__(self) -> str:
+        grid = " x ".join(map(str, self.n_protocentroids))
+        lines = [
+            f"structure on a {grid} grid: {self.verdict}",
+            f"{'':16}{'share':>8}{'chance':>8}{'adjusted':>10}{'p-value':>9}",
+        ]
+        for name in ("additive", "multiplicative"):
+            found = getattr(self, name)
+            lines.append(
+                f"{name:16}{found.share:8.3f}{found.chance:8.3f}{found.adjusted:10.3f}"
+                f"{found.p_value:9.3f}"
+            )
+        return "\n".join(lines)
+
+
+def diagnose_structure(
+    X: Any,
+    n_protocentroids: int | Sequence[int],
+    *,
+    protolabels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_null: int = 19,
+    random_state: Any = None,
+) -> StructureReport:
+    """Tell whether the clusters of some rows form an additive or a multiplicative grid.
+
+    **Idea.** Cluster the rows by plain k-means, which knows of no structure, and see how well a
+    grid of protocentroids explains the centroids: :func:`diagnose_centroids`.
+
+    **Use when** choosing between :class:`polymeans.KMeans` and
+    :class:`polymeans.KhatriRaoKMeans`, or between its aggregators.
+
+    **Do not use when** clusters overlap so much that k-means does not find them: one misplaced
+    centroid spoils a grid. If you know what the rows are made of, give ``protolabels``.
+
+    **Cost.** Ten starts of k-means with ``Πh`` clusters, then ``2 (1 + n_null)`` decompositions of
+    the centroids: seconds for dozens of clusters.
+
+    Parameters
+    ----------
+    X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
+        Rows.
+    n_protocentroids : sequence of int, or int
+        Sizes of the sets, or the number of clusters, of which :func:`balanced_sizes` makes two
+        sets.
+    protolabels : array-like of shape (n_samples, p), default=None
+        Which protocentroid of each set a row is made of, if that is known. Replaces k-means and
+        the search for a pairing, and makes the test much sharper.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    n_null : int, default=19
+        Number of comparisons with chance; the p-value cannot be below ``1 / (1 + n_null)``.
+    random_state : int, RandomState instance or None, default=None
+        Determines clusters, pairings and chance.
+
+    Returns
+    -------
+    report : StructureReport
+        Verdict and evidence.
+
+    See Also
+    --------
+    diagnose_centroids : The same for centroids you have.
+
+    Examples
+    --------
+    >>> from polymeans.datasets import make_khatri_rao
+    >>> from polymeans.structure import diagnose_structure
+    >>> X, *_ = make_khatri_rao(600, (2, 4), n_features=8, random_state=0)
+    >>> print(diagnose_structure(X, (2, 4), random_state=0))
+    structure on a 2 x 4 grid: additive
+    ...
+    """
+    sizes = _check_grid(n_protocentroids)
+    rng = check_random_state(random_state)
+    cells = None
+    if protolabels is None:
+        model = KMeans(prod(sizes), n_init=10, random_state=rng)
+        labels = model.fit(X, sample_weight=sample_weight).labels_
+        centers = model.cluster_centers_.astype(np.float64)
+        weights = check_weights(sample_weight, labels)
+        masses = np.bincount(labels, weights, minlength=len(centers))
+    else:
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        labels = _check_protolabels(protolabels, X.shape[0], sizes)
+        weights = check_weights(sample_weight, labels)
+        cells, row_cells = np.unique(labels[weights > 0], return_inverse=True)
+        members = sp.csr_array(
+            (weights[weights > 0], (row_cells, np.flatnonzero(weights > 0))),
+            shape=(len(cells), X.shape[0]),
+        )
+        masses = np.bincount(row_cells, weights[weights > 0])
+        sums = members @ X
+        centers = (sums.toarray() if sp.issparse(sums) else sums) / masses[:, None]
+    return diagnose_centroids(
+        centers, sizes, weights=masses, cells=cells, n_null=n_null, random_state=rng
+    )
+
+
+def diagnose_centroids(
+    centers: ArrayLike,
+    n_protocentroids: int | Sequence[int],
+    *,
+    weights: ArrayLike | None = None,
+    cells: ArrayLike | None = None,
+    n_null: int = 19,
+    random_state: Any = None,
+) -> StructureReport:
+    """Tell whether centroids form an additive or a multiplicative grid, or none.
+
+    **Idea.** Two-way analysis of variance for clusters, without knowing which belongs in which
+    cell: the best sums of protocentroids, under the best pairing, keep a share of the centroids'
+    variance (the main effects), the rest is interaction; the same for products. Since many free
+    vectors explain much of anything, the share is compared with that of random normal centroids of
+    the same number, weights and covariance; for products of centroids that never change sign in a
+    feature, they are log-normal and keep the signs. A structure is reported if it closes at least
+    0.3 of the gap that chance leaves and chance does as well at most one time in twenty. If both
+    do, the larger adjusted share decides.
+
+    **Use when** you have the centroids of any method and wonder whether fewer vectors would do.
+
+    **Do not use when** centroids are few compared with features and sizes: a grid of two by two
+    fits almost everything, and the report will hardly say more than "none".
+
+    **Cost.** ``2 (1 + n_null)`` times :func:`polymeans.decomposition.decompose_centroids`.
+
+    Parameters
+    ----------
+    centers : array-like of shape (k, n_features)
+        Centroids, in any order.
+    n_protocentroids : sequence of int, or int
+        Sizes of the sets, with ``Πh >= k``, or a number of clusters, of which
+        :func:`balanced_sizes` makes two sets.
+    weights : array-like of shape (k,), default=None
+        How much each centroid counts, such as the size of its cluster.
+    cells : array-like of shape (k,), default=None
+        The cell of each centroid in C order, if it is known.
+    n_null : int, default=19
+        Number of comparisons with chance; the p-value cannot be below ``1 / (1 + n_null)``.
+    random_state : int, RandomState instance or None, default=None
+        Determines pairings and chance.
+
+    Returns
+    -------
+    report : StructureReport
+        Verdict and evidence.
+
+    See Also
+    --------
+    diagnose_structure : The same for rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans.structure import diagnose_centroids
+    >>> rng = np.random.default_rng(0)
+    >>> first, second = rng.uniform(1, 9, size=(3, 1, 5)), rng.uniform(1, 9, size=(4, 5))
+    >>> diagnose_centroids((first * second).reshape(12, 5), (3, 4), random_state=0).verdict
+    'multiplicative'
+    """
+    sizes = _check_grid(n_protocentroids)
+    check_integer("n_null", n_null, 1, "19 is the least that allows a verdict.")
+    centers = check_array(centers, dtype=np.float64, input_name="centers")
+    weights = check_weights(weights, centers)
+    rng = check_random_state(random_state)
+
+    def share(rows: NDArray[np.float64], aggregator: str) -> float:
+        return decompose_centroids(
+            rows,
+            sizes,
+            aggregator=aggregator,
+            weights=weights,
+            cells=cells,
+            n_init=_STARTS,
+            random_state=rng,
+        ).share
+
+    found = {}
+    for kind, aggregator in (("additive", "sum"), ("multiplicative", "product")):
+        draw = _chance(centers, weights, aggregator)
+        chance = np.array([share(draw(rng), aggregator) for _ in range(n_null)])
+        found[kind] = _weigh(share(centers, aggregator), chance)
+    verdict = max(found, key=lambda kind: found[kind].adjusted * found[kind].convincing)
+    if not found[verdict].convincing:
+        verdict = "none"
+    strength = found[verdict].adjusted if verdict != "none" else 0.0
+    return StructureReport(verdict, strength, sizes, **found)
+
+
+def _weigh(share: float, chance: NDArray[np.float64]) -> Evidence:
+    average = float(chance.mean())
+    gap = 1.0 - average
+    # Where chance is perfect, too (one set, tiny grids), nothing can be said.
+    adjusted = (share - average) / gap if gap > 1e-9 else 0.0
+    p_value = (1 + np.count_nonzero(chance >= share)) / (1 + len(chance))
+    return Evidence(float(share), average, float(adjusted), float(p_value))
+
+
+def _chance(centers: NDArray[np.float64], weights: NDArray[np.float64], aggregator: str) -> Any:
+    """A function that draws centroids without structure but of the same covariance."""
+    logs = aggregator == "product" and bool((np.ptp(np.sign(centers), axis=0) == 0).all())
+    logs = logs and bool(centers.all())
+    rows = np.log(np.abs(centers)) if logs else centers
+    shares = weights / weights.sum()
+    mean = shares @ rows
+    # Normal combinations of the centred rows have their covariance, whatever its rank.
+    root = np.sqrt(shares)[:, None] * (rows - mean)
+    root = root[weights > 0]
+
+    def draw(rng: np.random.RandomState) -> NDArray[np.float64]:
+        drawn = mean + rng.standard_normal((len(rows), len(root))) @ root
+        return np.sign(centers) * np.exp(drawn) if logs else drawn
+
+    return draw
+
+
+def _check_grid(n_protocentroids: Any) -> tuple[int, ...]:
+    if isinstance(n_protocentroids, Integral) and not isinstance(n_protocentroids, bool):
+        return balanced_sizes(int(n_protocentroids))
+    return check_sizes(n_protocentroids)
+
+
+def _check_protolabels(
+    protolabels: ArrayLike, n_samples: int, sizes: tuple[int, ...]
+) -> NDArray[np.int64]:
+    protolabels = np.asarray(protolabels)
+    if protolabels.shape != (n_samples, len(sizes)):
+        raise ValueError(
+            f"protolabels must have shape (n_samples, n_sets) = {(n_samples, len(sizes))}, got "
+            f"{protolabels.shape}. Give one column for each set."
+        )
+    for q, size in enumerate(sizes):
+        lowest, highest = protolabels[:, q].min(), protolabels[:, q].max()
+        if lowest < 0 or highest >= size:
+            raise ValueError(
+                f"protolabels must be from 0 to {size - 1} in column {q}, got {lowest} to "
+                f"{highest}. Number the protocentroids of each set from 0."
+            )
+    return np.ravel_multi_index(tuple(protolabels.astype(np.int64).T), sizes)

@@ -1,0 +1,204 @@
+"""Sizes against brute force; verdicts on data whose structure is known."""
+
+from itertools import combinations_with_replacement
+from math import e, prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from polymeans.datasets import make_khatri_rao
+from polymeans.structure import (
+    balanced_sizes,
+    diagnose_centroids,
+    diagnose_structure,
+    largest_grid,
+    n_sets_bounds,
+)
+
+# --- sizes -------------------------------------------------------------------------------------
+
+
+def all_sizes(n_sets, largest):
+    return combinations_with_replacement(range(1, largest + 1), n_sets)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 60), st.integers(1, 3))
+def test_sizes_are_the_best_of_all(n_clusters, n_sets):
+    sizes = balanced_sizes(n_clusters, n_sets)
+    enough = [s for s in all_sizes(n_sets, n_clusters) if prod(s) >= n_clusters]
+    best = min(enough, key=lambda s: (sum(s), prod(s), s[-1] - s[0]))
+    assert sizes == best
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_sets", "sizes"),
+    [(7, 2, (2, 4)), (13, 2, (3, 5)), (100, 2, (10, 10)), (1, 3, (1, 1, 1)), (8, 1, (8,))],
+)
+def test_sizes_of_primes_and_others(n_clusters, n_sets, sizes):
+    assert balanced_sizes(n_clusters, n_sets) == sizes
+
+
+def test_large_numbers_are_quick():
+    assert balanced_sizes(10**6) == (1000, 1000)
+    assert balanced_sizes(10**6, 6) == (10,) * 6
+    assert prod(balanced_sizes(999983, 4)) >= 999983  # a prime
+
+
+def partitions(total, smallest=1):
+    for first in range(smallest, total // 2 + 1):
+        for rest in partitions(total - first, first):
+            yield (first, *rest)
+    yield (total,)
+
+
+@pytest.mark.parametrize("budget", range(1, 17))
+def test_largest_grid_is_the_largest(budget):
+    splits = list(partitions(budget))
+    found = largest_grid(budget)
+    assert sum(found) == budget
+    assert prod(found) == max(map(prod, splits))
+    assert len(found) == min(len(s) for s in splits if prod(s) == prod(found))
+    for n_sets in range(1, min(budget, 4) + 1):
+        given = largest_grid(budget, n_sets)
+        assert (len(given), sum(given)) == (n_sets, budget)
+        assert prod(given) == max(prod(s) for s in splits if len(s) == n_sets)
+
+
+@pytest.mark.parametrize("budget", [12, 30, 99])
+def test_best_number_of_sets_is_near_the_budget_over_e(budget):
+    assert abs(len(largest_grid(budget)) - budget / e) <= 0.1 * budget
+
+
+def test_bounds_of_the_number_of_sets():
+    assert n_sets_bounds(125, 5) == (3, 32)
+    assert n_sets_bounds(126, 5) == (4, 32)
+    assert n_sets_bounds(1) == (1, 1)
+    for k in range(1, 40):
+        fewest, enough = n_sets_bounds(k, 3)
+        assert 3**fewest >= k > 3 ** (fewest - 1) or fewest == 1
+        assert fewest <= enough
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: balanced_sizes(0), "n_clusters must be an integer of at least 1, got 0"),
+        (lambda: balanced_sizes(5, 0), "n_sets must be"),
+        (lambda: largest_grid(3, 4), "n_sets must be at most budget=3, got 4"),
+        (lambda: n_sets_bounds(5, 1), "min_size must be an integer of at least 2"),
+    ],
+)
+def test_errors_of_sizes_name_the_parameter(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --- diagnosis ---------------------------------------------------------------------------------
+
+VERDICTS = {"sum": "additive", "product": "multiplicative"}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("aggregator", ["sum", "product"])
+def test_structure_of_rows_is_recognised(aggregator, seed):
+    X, *_ = make_khatri_rao(
+        600, (3, 4), 8, aggregator=aggregator, spread=0.7, noise=0.05, random_state=seed
+    )
+    report = diagnose_structure(X, 12, random_state=seed)
+    assert report.verdict == VERDICTS[aggregator]
+    assert report.n_protocentroids == (3, 4)
+    evidence = getattr(report, report.verdict)
+    assert evidence.share > 0.98
+    assert report.strength == evidence.adjusted > 0.8
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("aggregator", ["sum", "product"])
+def test_interaction_alone_is_no_structure(aggregator, seed):
+    X, *_ = make_khatri_rao(
+        600, (3, 4), 8, aggregator=aggregator, interaction=1, spread=0.7, random_state=seed
+    )
+    report = diagnose_structure(X, (3, 4), random_state=seed)
+    assert report.verdict == "none"
+    assert report.strength == 0
+
+
+def test_centroids_drawn_independently_have_no_structure():
+    rng = np.random.default_rng(0)
+    verdicts = [
+        diagnose_centroids(rng.normal(size=(8, 3)), (2, 4), random_state=seed).verdict
+        for seed in range(2)
+    ]
+    assert verdicts == ["none"] * 2
+
+
+@pytest.mark.parametrize("interaction", [0.0, 0.3])
+@pytest.mark.parametrize("aggregator", ["sum", "product"])
+def test_known_protolabels_show_weak_structure_too(aggregator, interaction):
+    X, protolabels, _ = make_khatri_rao(
+        900, (4, 5), 10, aggregator=aggregator, interaction=interaction, spread=0.5, random_state=3
+    )
+    options = {"protolabels": protolabels, "random_state": 0}
+    report = diagnose_structure(X, (4, 5), **options)
+    assert report.verdict == VERDICTS[aggregator]
+    if interaction and aggregator == "sum":
+        assert report.additive.share == pytest.approx(0.7, abs=0.03)
+    sparse = diagnose_structure(csr_array(X), (4, 5), **options)
+    assert getattr(sparse, report.verdict).share == pytest.approx(report_share(report))
+
+
+def report_share(report):
+    return getattr(report, report.verdict).share
+
+
+def test_weights_are_repetitions_and_empty_cells_are_left_out():
+    X, protolabels, _ = make_khatri_rao(200, (3, 4), 5, interaction=0.2, random_state=0)
+    keep = (protolabels != [0, 1]).any(axis=1)
+    X, protolabels = X[keep], protolabels[keep]
+    weight = np.random.default_rng(0).integers(0, 3, size=len(X))
+    weighted = diagnose_structure(
+        X, (3, 4), protolabels=protolabels, sample_weight=weight, random_state=0
+    )
+    repeated = diagnose_structure(
+        np.repeat(X, weight, axis=0),
+        (3, 4),
+        protolabels=np.repeat(protolabels, weight, axis=0),
+        random_state=0,
+    )
+    assert weighted.additive.share == pytest.approx(repeated.additive.share)
+    assert weighted.multiplicative.share == pytest.approx(repeated.multiplicative.share)
+
+
+def test_what_chance_explains_as_well_is_no_evidence():
+    centers = np.random.default_rng(0).normal(size=(5, 3))
+    for odd, sizes in ((centers, (5,)), (np.zeros((4, 3)), (2, 2)), (centers[:1], (1, 1))):
+        report = diagnose_centroids(odd, sizes, n_null=19, random_state=0)
+        assert report.verdict == "none"
+        assert report.additive.adjusted == 0
+
+
+def test_report_can_be_read():
+    report = diagnose_centroids(np.eye(4), (2, 2), n_null=3, random_state=0)
+    first, head, *rows = str(report).splitlines()
+    assert first == "structure on a 2 x 2 grid: none"
+    assert head.split() == ["share", "chance", "adjusted", "p-value"]
+    assert [row.split()[0] for row in rows] == ["additive", "multiplicative"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"protolabels": np.zeros((4, 3), int)}, r"protolabels must have shape .*\(4, 2\)"),
+        ({"protolabels": np.full((4, 2), 2)}, "protolabels must be from 0 to 1 in column 0"),
+        ({"n_null": 0}, "n_null must be"),
+        ({"n_protocentroids": (0, 2)}, "n_protocentroids must be"),
+    ],
+)
+def test_errors_of_the_diagnosis_name_the_parameter(change, message):
+    arguments = {"X": np.eye(4), "n_protocentroids": (2, 2)} | change
+    with pytest.raises(ValueError, match=message):
+        diagnose_structure(**arguments)
