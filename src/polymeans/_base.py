@@ -56,6 +56,8 @@ class CentroidEstimator(
 
     #: Rows count by their direction only.
     _spherical = False
+    #: Small matrices are solved along the way.
+    _uses_blas = False
     #: How labels are found, where there is a choice.
     _algorithm = "auto"
 
@@ -234,6 +236,10 @@ class CentroidEstimator(
 
     # --- what subclasses may change ----------------------------------------------------------
 
+    def _passes(self) -> int:
+        """How many passes over the rows one call is worth, compared with a plain one."""
+        return 1
+
     def _distances(self, X: Any, centers: NDArray[Any]) -> NDArray[Any]:
         return euclidean_distances(X, centers)
 
@@ -249,7 +255,8 @@ class CentroidEstimator(
 
     def _threads(self, X: Any) -> Threads:
         # The result does not depend on it, and a pool takes longer to start than little work.
-        return Threads(1 if _work(X, self._n_centroids) < _POOLED else self.n_threads)
+        little = self._passes() * _work(X, self._n_centroids) < _POOLED
+        return Threads(1 if little else self.n_threads, self._uses_blas)
 
     def _check_parameters(self) -> None:
         self._check_own_parameters()

@@ -198,6 +198,8 @@ class KhatriRaoKMeans(CentroidEstimator):
 
     # --- what the base asks ------------------------------------------------------------------
 
+    _uses_blas = True
+
     @property
     def _sizes(self) -> tuple[int, ...]:
         if isinstance(self.n_protocentroids, Integral):
@@ -208,13 +210,19 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _n_centroids(self) -> int:
         return int(np.prod([float(h) for h in self._sizes]))
 
+    def _passes(self) -> int:
+        return 100 if is_name(self.init, "search") else 1
+
     def _check_own_parameters(self) -> None:
         self._check_sizes()
         check_choice("aggregator", self.aggregator, AGGREGATORS)
         check_real("effort", self.effort, 0.01, "1 is the default, 4 is thorough.")
         if isinstance(self.init, str):
             check_choice(
-                "init", self.init, INITS, "Or give a list of arrays, one for each set, or a callable."
+                "init",
+                self.init,
+                INITS,
+                "Or give a list of arrays, one for each set, or a callable.",
             )
         if not isinstance(self.store_centroids, bool | np.bool_):
             check_choice("store_centroids", self.store_centroids, ("auto",), "Or True or False.")

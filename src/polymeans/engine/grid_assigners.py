@@ -74,9 +74,7 @@ class _GridScan:
         terms = 1.25 * (length + 8) * unit + (4 * len(self.sizes) + 16) * single
         exact = 1.25 * (length + 8) * 2 * double
         faint = 4 * (length + 8) * float(np.finfo(np.float32).tiny)
-        return np.array(
-            [(terms + 2 * exact) * reach, (terms + exact) * reach**2 + faint, exact]
-        )
+        return np.array([(terms + 2 * exact) * reach, (terms + exact) * reach**2 + faint, exact])
 
     def sides(self) -> Any:
         """Room for one row's dealings with the protocentroids; padding is infinitely far."""

@@ -35,8 +35,7 @@ class MarginalStatistics:
         self._stacked = np.zeros((sum(self.sizes), len(self.origin)))
         edges = np.cumsum((0, *self.sizes))
         self.sets = [
-            ClusterStatistics(rows, self._stacked[lo:hi])
-            for lo, hi in zip(edges[:-1], edges[1:])
+            ClusterStatistics(rows, self._stacked[lo:hi]) for lo, hi in zip(edges[:-1], edges[1:])
         ]
         self.total_square = self.sets[0].total_square
 

@@ -23,9 +23,7 @@ def own_distances(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> NDArra
     return out
 
 
-def count_members(
-    rows: Any, codebook: Any, labels: NDArray[np.int32]
-) -> list[NDArray[np.int64]]:
+def count_members(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> list[NDArray[np.int64]]:
     """Rows of positive weight of each vector the codebook is made of, set by set."""
     cells = count(rows, labels, codebook.n_clusters).reshape(codebook.sizes)
     axes = range(cells.ndim)

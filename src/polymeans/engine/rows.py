@@ -125,6 +125,10 @@ class DenseRows:
         """The engine's centroids in the user's coordinates and dtype."""
         return np.ascontiguousarray(centers * self.unit, dtype=self.dtype)
 
+    def matrix(self) -> NDArray[Any]:
+        """All rows, in engine coordinates."""
+        return self.arrays.values
+
     def take(self, indices: NDArray[np.integer]) -> NDArray[Any]:
         """Some rows, dense, in engine coordinates."""
         return np.ascontiguousarray(self.arrays.values[indices])
@@ -287,9 +291,10 @@ class SparseRows:
 
     def subset(self, indices: NDArray[np.integer], weights: NDArray[np.float64]) -> "SparseRows":
         """Some rows with weights of their own."""
-        return SparseRows(self._matrix()[indices], weights, self.threads, False)
+        return SparseRows(self.matrix()[indices], weights, self.threads, False)
 
-    def _matrix(self) -> sp.csr_array:
+    def matrix(self) -> sp.csr_array:
+        """All rows, in engine coordinates."""
         indptr, indices, values = self.arrays
         return sp.csr_array((values, indices, indptr), shape=(self.n_samples, self.n_used))
 

@@ -9,6 +9,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import joblib
@@ -62,6 +63,13 @@ def _is_process_worker() -> bool:
     return multiprocessing.parent_process() is not None or "LOKY_WORKER" in os.environ
 
 
+@cache
+def _blas_controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 class Threads:
     """A pool for the length of a ``with`` block.
 
@@ -69,18 +77,28 @@ class Threads:
     ----------
     n_threads : int or None
         See :func:`effective_n_threads`.
+    one_blas_thread : bool, default=False
+        Keep BLAS to one thread meanwhile: its products are small here, and threads of its own
+        would wait for ours, and decide how sums are rounded.
     """
 
-    def __init__(self, n_threads: int | None = None) -> None:
+    def __init__(self, n_threads: int | None = None, one_blas_thread: bool = False) -> None:
         self.n_threads = effective_n_threads(n_threads)
         self._pool: ThreadPoolExecutor | None = None
+        self._one_blas_thread = one_blas_thread
+        self._limit: Any = None
 
     def __enter__(self) -> "Threads":
         if self.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="polymeans")
+        if self._one_blas_thread:
+            self._limit = _blas_controller().limit(limits=1, user_api="blas")
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self._limit is not None:
+            self._limit.restore_original_limits()
+            self._limit = None
         if self._pool is not None:
             # An interrupt must not wait for work nobody wants any more.
             self._pool.shutdown(wait=True, cancel_futures=True)

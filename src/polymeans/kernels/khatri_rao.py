@@ -9,6 +9,10 @@ from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import stream_products, tile_scores
 
 
+#: A coordinate that matters less than this, compared with its set's others, is left alone.
+UNDETERMINED = 1e-14
+
+
 @kernel
 def assign_dense_sums(
     rows,  # IN  row container
@@ -207,11 +211,15 @@ def sweep_products(
                     s = sums[c, first + t - base] + mass * origin[first + t]
                     numerators[g, t] += s * others[t]
                     denominators[g, t] += mass * others[t] * others[t]
+            for t in range(width):
+                others[t] = 1e-200
+                for g in range(sizes[q]):
+                    others[t] = max(others[t], UNDETERMINED * denominators[g, t])
             for g in range(sizes[q]):
                 for t in range(width):
                     den = denominators[g, t]
-                    # Where the rows say nothing about a coordinate it stays as it is.
-                    if den > 1e-200:
+                    # Where the rows say next to nothing about a coordinate it stays as it is.
+                    if den > others[t]:
                         new = numerators[g, t] / den
                         step = new - stacked[start + g, first + t]
                         gain += den * step * step

@@ -580,11 +580,12 @@ def melt(theta, problem, desk, hottest, scale, max_iter, tol, rival):
             total = 0.0
             for c in range(k):
                 gap = 2.0 * np.float64(desk.table[c // LANES, i, c % LANES] - lowest)
-                share[c] = np.exp(-gap / temperature)
+                # Most centroids are too far to matter, and exponentials are dear.
+                share[c] = np.exp(-gap / temperature) if gap < 16.0 * temperature else 0.0
                 total += share[c]
             for c in range(k):
-                w = problem.weights[i] * share[c] / total
-                if w > 1e-9 * problem.weights[i]:
+                if share[c] > 0.0:
+                    w = problem.weights[i] * share[c] / total
                     desk.masses[c] += w
                     for t in range(r):
                         desk.sums[c, t] += w * problem.points[i, t]

@@ -38,27 +38,22 @@ def short_starts(
     n_kept: int,
     rng: np.random.Generator,
     map_: Callable[..., list[Any]],
-) -> tuple[list[State], int]:
-    """The best of many starts, each given a few iterations, then descended properly.
+) -> list[State]:
+    """The best of many starts, each given a few iterations, then descended properly."""
 
-    Returns the states, best first, and the passes taken.
-    """
-
-    def begin(job: tuple[int, np.random.Generator]) -> tuple[State, int]:
+    def begin(job: tuple[int, np.random.Generator]) -> State:
         number, own = job
         vectors = makers[number % len(makers)](own)
-        value, passes = problem.descend(vectors, 5, 1e-3)
-        return State(vectors, value, own), passes
+        value, _ = problem.descend(vectors, 5, 1e-3)
+        return State(vectors, value, own)
 
-    def settle(state: State) -> int:
-        state.value, passes = problem.descend(state.vectors, 30, 1e-3)
-        return passes
+    def settle(state: State) -> None:
+        state.value, _ = problem.descend(state.vectors, 30, 1e-3)
 
-    begun = map_(begin, list(enumerate(rng.spawn(n_starts))))
-    passes = sum(taken for _, taken in begun)
-    states = sorted((state for state, _ in begun), key=lambda state: state.value)[:n_kept]
-    passes += sum(map_(settle, states))
-    return sorted(states, key=lambda state: state.value), passes
+    states = map_(begin, list(enumerate(rng.spawn(n_starts))))
+    states = sorted(states, key=lambda state: state.value)[:n_kept]
+    map_(settle, states)
+    return sorted(states, key=lambda state: state.value)
 
 
 def local_search(
@@ -67,34 +62,26 @@ def local_search(
     kinds: Sequence[str],
     budget: float,
     map_: Callable[..., list[Any]],
-) -> tuple[list[State], int]:
+) -> list[State]:
     """Improve states by moves, halving their number until one is left.
 
-    Each round shares an equal part of the budget (in passes) among the survivors.
-
-    Returns
-    -------
-    states : list of State
-        Everybody, best first, including those dropped on the way.
-    passes : int
-        Taken altogether.
+    Each round shares an equal part of the budget (in passes) among the survivors. Returns
+    everybody, best first, including those dropped on the way.
     """
     n_rounds = int(np.ceil(np.log2(max(1, len(states))))) + 1
-    survivors, dropped, passes = list(states), [], 0
+    survivors, dropped = list(states), []
     for _ in range(n_rounds):
         share = budget / n_rounds / len(survivors)
-        passes += sum(
-            map_(lambda state, share=share: improve(problem, state, kinds, share), survivors)
-        )
+        map_(lambda state, share=share: improve(problem, state, kinds, share), survivors)
         survivors.sort(key=lambda state: state.value)
         half = max(1, (len(survivors) + 1) // 2)
         dropped += survivors[half:]
         survivors = survivors[:half]
-    return sorted(survivors + dropped, key=lambda state: state.value), passes
+    return sorted(survivors + dropped, key=lambda state: state.value)
 
 
-def improve(problem: Any, state: State, kinds: Sequence[str], budget: float) -> int:
-    """Try moves in turn until the budget is spent; the passes taken."""
+def improve(problem: Any, state: State, kinds: Sequence[str], budget: float) -> None:
+    """Try moves in turn until the budget (in passes) is spent."""
     spent = 0
     while spent < budget:
         kind = kinds[state.n_moves % len(kinds)]
@@ -108,7 +95,6 @@ def improve(problem: Any, state: State, kinds: Sequence[str], budget: float) -> 
         if np.isfinite(value) and value < state.value * (1 - GAIN):
             state.vectors, state.value = vectors, value
             state.turns["swap"] = 0  # who is dispensable has changed
-    return spent
 
 
 def distinct(states: list[State], n: int) -> list[State]:

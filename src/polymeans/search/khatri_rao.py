@@ -11,20 +11,34 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.codebooks.aggregation import combine, split
+from polymeans.codebooks.aggregation import combine, scale_later_sets, split
 from polymeans.codebooks.multiplicative import fit_multiplicative
 from polymeans.engine.assignment import grid_codebook
 from polymeans.engine.lloyd import descend
-from polymeans.search.halving import distinct, local_search, short_starts
-from polymeans.search.problem import GridProblem, neutral_later_sets
+from polymeans.search.halving import State, distinct, improve, local_search, short_starts
+from polymeans.search.problem import GridProblem, as_grid
 from polymeans.search.summary import Summary, summarize
 
 #: Candidates carried from the summary to the data.
 CARRIED = 3
 
 MOVES = ("swap", "shake", "melt")
+
+
+#: Moves tried on the data themselves in the end, where those are few enough: numbers in a table of
+#: rows by features or centroids, and passes.
+POLISHED, POLISH_PASSES = 2**24, 60
+POLISH_MOVES = ("swap", "shake")
+
+#: Multiplications all trials on the summary may cost at effort 1, some seconds on one core.
+AFFORDABLE = 6e10
+
+#: More centroids than this are not searched for: the best of a few residual starts must do.
+SEARCHABLE = 1000
+LIGHT_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -36,20 +50,21 @@ class Plan:
     budget: float  #: passes over the summary for local search
 
 
-def make_plan(sizes: Sequence[int], aggregator: str, effort: float) -> Plan:
-    """The more protocentroids, the fewer starts; twice the effort where passes are cheap."""
-    total = sum(sizes)
+def make_plan(problem: GridProblem, effort: float) -> Plan:
+    """The more protocentroids, the fewer starts, and no more of anything than is affordable."""
+    total = sum(problem.sizes)
     few = float(np.clip(round(2000 / total**2), 4, 32))
-    if aggregator == "product" or total <= 8:
-        effort = 2 * effort
-    if aggregator == "sum":
-        kept = max(3, few / 3)
-        starts, budget = max(24, 4 * kept), 800
+    if problem.aggregator == "sum":
+        kept = max(6, 2 * few / 3)
+        starts, budget = max(48, 4 * kept), 1600
     else:
-        kept = few
-        starts, budget = max(40, 6 * kept), 2000
+        kept = 2 * few
+        starts, budget = max(80, 6 * kept), 4000
+    # A short start takes about five passes.
+    affordable = effort * AFFORDABLE / problem.pass_cost
+    effort = min(effort, affordable / (5 * starts + budget))
     n_kept = max(1, round(effort * kept))
-    return Plan(max(n_kept, round(effort * starts)), n_kept, effort * budget)
+    return Plan(max(LIGHT_STARTS, n_kept, round(effort * starts)), n_kept, effort * budget)
 
 
 def starting_vectors(
@@ -76,32 +91,43 @@ def starting_vectors(
     -------
     ndarray of shape (h_1 + ... + h_p, n_features)
     """
+    vectors = _start_by(method, rows, sizes, aggregator, effort, rng)
+    if aggregator == "product":
+        scale_later_sets(split(vectors, sizes))
+    return vectors
+
+
+def _start_by(
+    method: str,
+    rows: Any,
+    sizes: Sequence[int],
+    aggregator: str,
+    effort: float,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
     if method == "random":
         return random_rows(rows, sizes, aggregator, rng)
     if method == "search":
-        candidates, _ = search(rows, sizes, aggregator, effort, rng)
-        return finalist(rows, candidates, sizes, aggregator, rng)
-    summary = summarize(rows, int(np.prod(sizes)), aggregator, rng)
+        candidates = search(rows, sizes, aggregator, effort, rng)
+        return finalist(rows, candidates, sizes, aggregator, effort, rng)
+    summary = summarize(rows, sizes, aggregator, rng)
     problem = GridProblem(summary.reduced, summary.weights, sizes, aggregator)
     if method == "k-means++":
         vectors = problem.spread_start(rng)
     else:
-        # The larger sets first: they leave less to the others.
-        order = np.argsort([-h for h in sizes], kind="stable")
-        vectors = problem.residual_start(rng, order)
+        vectors = problem.residual_start(rng, larger_first(sizes))
     return lift(vectors, problem, summary)
 
 
 def random_rows(
     rows: Any, sizes: Sequence[int], aggregator: str, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Every protocentroid a row; later sets less the mean, or over the root mean square."""
-    sample = rng.choice(rows.n_samples, size=min(rows.n_samples, 1000), replace=False)
+    """Every protocentroid a row, such that combinations are of the size of a row."""
     chance = rows.weights / rows.weights.sum()
     chosen = rng.choice(rows.n_samples, size=sum(sizes), p=chance)
-    vectors = rows.take(chosen).astype(np.float64)
-    typical = rows.take(np.sort(sample)).astype(np.float64)
-    return neutral_later_sets(vectors, typical, None, sizes[0], aggregator)
+    typical = np.sort(rng.choice(rows.n_samples, size=1000, p=chance))
+    sample = rows.matrix()[typical].astype(np.float64)
+    return as_grid(rows.take(chosen).astype(np.float64), sample, sizes[0], aggregator)
 
 
 def finalist(
@@ -109,23 +135,51 @@ def finalist(
     candidates: list[NDArray[np.float64]],
     sizes: Sequence[int],
     aggregator: str,
+    effort: float,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """The best of the candidates after a few iterations on the data."""
-    if len(candidates) == 1:
-        return candidates[0]
-    runs = [
-        descend(rows, grid_codebook(rows, vectors, sizes, aggregator), max_iter=15, tol=1e-5)
-        for vectors in candidates
-    ]
-    best = min(runs, key=lambda run: run.inertia)
-    return best.codebook.precise
+    """The best of the candidates after a few iterations on the data, and a few moves there."""
+    if aggregator == "product":  # before it is cast to the rows' dtype
+        for candidate in candidates:
+            scale_later_sets(split(candidate, sizes))
+    vectors = candidates[0]
+    if len(candidates) > 1:
+        runs = [
+            descend(rows, grid_codebook(rows, start, sizes, aggregator), max_iter=15, tol=1e-5)
+            for start in candidates
+        ]
+        vectors = min(runs, key=lambda run: run.inertia).codebook.precise
+    if rows.n_samples * max(rows.n_features, int(np.prod(sizes))) > POLISHED:
+        return vectors
+    return polish(rows, vectors, sizes, aggregator, effort, rng)
+
+
+def polish(
+    rows: Any,
+    vectors: NDArray[np.float64],
+    sizes: Sequence[int],
+    aggregator: str,
+    effort: float,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Some moves on all rows."""
+    points = rows.take(np.arange(rows.n_samples))
+    mean = rows.weights @ points / rows.weights.sum() if aggregator == "sum" else 0.0
+    problem = GridProblem(points - mean, rows.weights, sizes, aggregator)
+    start = vectors.copy()
+    start[: sizes[0]] -= mean
+    budget = min(POLISH_PASSES * effort, 0.1 * effort * AFFORDABLE / problem.pass_cost)
+    value, _ = problem.descend(start, 30, 1e-4)
+    state = State(start, value, rng)
+    improve(problem, state, POLISH_MOVES, budget)
+    state.vectors[: sizes[0]] += mean
+    return state.vectors
 
 
 def search(
     rows: Any, sizes: Sequence[int], aggregator: str, effort: float, rng: np.random.Generator
-) -> tuple[list[NDArray[np.float64]], int]:
-    """Candidates to descend from on the data, in engine coordinates, and the passes they took.
+) -> list[NDArray[np.float64]]:
+    """Candidates to descend from on the data, in engine coordinates, best first.
 
     Parameters
     ----------
@@ -139,22 +193,24 @@ def search(
 
     Returns
     -------
-    candidates : list of ndarray of shape (h_1 + ... + h_p, n_features)
-        Best first.
-    passes : float
-        Passes over the summary.
+    list of ndarray of shape (h_1 + ... + h_p, n_features)
     """
-    n_clusters = int(np.prod(sizes))
-    summary = summarize(rows, n_clusters, aggregator, rng)
+    summary = summarize(rows, sizes, aggregator, rng)
     problem = GridProblem(summary.reduced, summary.weights, sizes, aggregator, summary.offset)
-    plan = make_plan(sizes, aggregator, effort)
     map_ = rows.threads.map
-    states, passes = short_starts(
-        problem, start_makers(problem), plan.n_starts, plan.n_kept, rng, map_
-    )
-    states, more = local_search(problem, states, MOVES, plan.budget, map_)
-    lifted = [lift(state.vectors, problem, summary) for state in distinct(states, CARRIED)]
-    return lifted, passes + more
+    if problem.n_clusters > SEARCHABLE:
+        order = larger_first(sizes)
+        starts = map_(lambda own: problem.residual_start(own, order), rng.spawn(LIGHT_STARTS))
+        return [lift(vectors, problem, summary) for vectors in starts]
+    plan = make_plan(problem, effort)
+    states = short_starts(problem, start_makers(problem), plan.n_starts, plan.n_kept, rng, map_)
+    states = local_search(problem, states, MOVES, plan.budget, map_)
+    return [lift(state.vectors, problem, summary) for state in distinct(states, CARRIED)]
+
+
+def larger_first(sizes: Sequence[int]) -> list[int]:
+    """Sets by falling size: the larger ones leave less to the others."""
+    return sorted(range(len(sizes)), key=lambda q: -sizes[q])
 
 
 def start_makers(problem: GridProblem) -> list[Callable[[np.random.Generator], Any]]:
@@ -175,20 +231,23 @@ def start_makers(problem: GridProblem) -> list[Callable[[np.random.Generator], A
 def lift(
     vectors: NDArray[np.float64], problem: GridProblem, summary: Summary
 ) -> NDArray[np.float64]:
-    """The same protocentroids in all columns, descended on the summary's rows."""
+    """The same protocentroids in all columns; dense ones are descended on the summary's rows."""
     sizes, first = problem.sizes, problem.sizes[0]
+    lifted = vectors.copy()
     if problem.aggregator == "sum":
-        lifted = vectors if summary.basis is None else vectors @ summary.basis
-        lifted = lifted.copy()
-        lifted[:first] += summary.mean
-    elif vectors.shape[1] == summary.points.shape[1]:
-        lifted = vectors.copy()
-    else:
+        mean = summary.mean
+        if summary.basis is not None:
+            lifted = lifted @ summary.basis
+            if len(mean) == len(summary.basis):
+                mean = mean @ summary.basis
+        lifted[:first] += mean
+    elif not summary.has_all_columns:
         lifted = lift_products(problem.labels(vectors), summary, sizes)
-    if vectors.shape[1] < summary.points.shape[1]:
+    small = problem.n_clusters <= SEARCHABLE and not sp.issparse(summary.sources)
+    if small and not summary.has_all_columns:
         # About the mean, where float32 scores are at their best.
-        points = summary.points - summary.mean
-        full = GridProblem(points, summary.weights, sizes, problem.aggregator)
+        points = summary.sources - summary.mean
+        full = GridProblem(points, summary.source_weights, sizes, problem.aggregator)
         lifted[:first] -= summary.mean
         full.descend(lifted, 60, 1e-4)
         lifted[:first] += summary.mean
@@ -199,10 +258,16 @@ def lift_products(
     labels: NDArray[np.int64], summary: Summary, sizes: Sequence[int]
 ) -> NDArray[np.float64]:
     """Products in all columns for given labels: several fits, the best for each feature."""
-    n_clusters, n_features = int(np.prod(sizes)), summary.points.shape[1]
-    masses = np.bincount(labels, summary.weights, minlength=n_clusters)
-    sums = np.zeros((n_clusters, n_features))
-    np.add.at(sums, labels, summary.weights[:, None] * summary.points)
+    n_clusters, n_features = int(np.prod(sizes)), summary.sources.shape[1]
+    if summary.membership is not None:
+        labels = labels[summary.membership]
+    weights = summary.source_weights
+    masses = np.bincount(labels, weights, minlength=n_clusters)
+    member = sp.csr_array(
+        (weights, (labels, np.arange(len(labels)))), shape=(n_clusters, len(labels))
+    )
+    sums = member @ summary.sources
+    sums = sums.toarray() if sp.issparse(sums) else np.asarray(sums)
     means = sums / np.where(masses > 0, masses, 1.0)[:, None]
     starts = [np.ones((sum(sizes), n_features))]
     grid = means.reshape(*sizes, n_features)

@@ -15,21 +15,18 @@ NOISES = (0.2, 0.4, 0.1, 0.8)
 TEMPERATURES = (1.0, 2.0, 0.5, 4.0)
 
 
-def neutral_later_sets(
-    vectors: NDArray[np.float64],
-    points: NDArray[Any],
-    chance: NDArray[np.float64] | None,
-    first: int,
-    aggregator: str,
+def as_grid(
+    vectors: NDArray[np.float64], sample: Any, first: int, aggregator: str
 ) -> NDArray[np.float64]:
-    """Rows as protocentroids whose combinations are of the size of a row.
+    """Rows as protocentroids, in place, such that their combinations are of the size of a row.
 
-    All after the ``first`` are taken less the mean of ``points``, or over their root mean square.
+    All after the ``first`` are taken less the mean of a sample of rows, or over its root mean
+    square.
     """
     if aggregator == "sum":
-        vectors[first:] -= np.average(points, axis=0, weights=chance)
+        vectors[first:] -= sample.mean(axis=0)
     else:
-        rms = np.sqrt(np.average(np.square(points, dtype=np.float64), axis=0, weights=chance))
+        rms = np.sqrt((sample * sample).mean(axis=0))
         vectors[first:] /= np.where(rms > 0, rms, 1.0)
     return vectors
 
@@ -80,6 +77,11 @@ class GridProblem:
         )
         self._desks: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
+    @property
+    def pass_cost(self) -> float:
+        """About how many multiplications one pass over the rows takes."""
+        return float(self.n_points) * self.n_clusters * (self.n_features + 8)
+
     # --- trials --------------------------------------------------------------------------------
 
     def descend(
@@ -123,7 +125,8 @@ class GridProblem:
         chance = weights / weights.sum()
         chosen = rng.choice(self.n_points, size=sum(self.sizes), p=chance)
         vectors = points[chosen].astype(np.float64)
-        return neutral_later_sets(vectors, points, chance, self.sizes[0], self.aggregator)
+        sample = points[rng.choice(self.n_points, size=300, p=chance)].astype(np.float64)
+        return as_grid(vectors, sample, self.sizes[0], self.aggregator)
 
     def residual_start(self, rng: np.random.Generator, order: Sequence[int]) -> NDArray[np.float64]:
         """Sets one after another, each by k-means on what the ones before leave of the rows."""

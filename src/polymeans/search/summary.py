@@ -5,17 +5,27 @@ rotated and shifted coordinates, so the principal axes will do; products are fit
 feature, so any selection of features is a smaller problem of the same kind.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.extmath import randomized_svd
 
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.lloyd import descend
+from polymeans.engine.rows import DenseRows
 
 #: Columns a search problem has at most, unless the data have hardly more.
 COLUMNS = 128
+
+#: Micro-centroids: at least, and at most unless a single set asks for more.
+FEWEST, MOST = 500, 8000
+
+#: Rows micro-centroids are made from, for each of them.
+SAMPLED = 20
 
 #: A summary is made where it at least saves this factor.
 _WORTHWHILE = 1.5
@@ -23,29 +33,32 @@ _WORTHWHILE = 1.5
 
 @dataclass
 class Summary:
-    """Rows to search on.
+    """Rows to search on, and the way back to all columns."""
 
-    ``points`` are the rows or micro-centroids in all columns, ``reduced`` the same in few.
-    """
+    reduced: NDArray[Any]  #: (n, r) points in few columns
+    weights: NDArray[np.float64]  #: (n,)
+    offset: float  #: what the rows cost in any case: scatter that the points do not show
+    sources: Any  #: (m, d) rows in all columns behind the points, dense or CSR
+    source_weights: NDArray[np.float64]  #: (m,)
+    membership: NDArray[np.int64] | None  #: (m,) point each of them went into; None: one each
+    basis: NDArray[np.float64] | None  #: (r, d) axes of the columns (sums); None: features
+    mean: NDArray[np.float64]  #: (r,) or (d,) subtracted from the points (sums)
 
-    points: NDArray[Any]
-    weights: NDArray[np.float64]
-    reduced: NDArray[Any]
-    basis: NDArray[np.float64] | None  #: (r, d) principal axes of the reduced columns (sums)
-    mean: NDArray[np.float64]  #: (d,) what was subtracted before (sums)
-    offset: float  #: scatter of the rows about their micro-centroids and outside the basis
-    is_everything: bool  #: the points are the rows themselves
+    @property
+    def has_all_columns(self) -> bool:
+        """Whether no column was left out."""
+        return self.basis is None and self.reduced.shape[1] == self.sources.shape[1]
 
 
 def summarize(
-    rows: Any, n_clusters: int, aggregator: str, rng: np.random.Generator
+    rows: Any, sizes: Sequence[int], aggregator: str, rng: np.random.Generator
 ) -> Summary:
     """Micro-centroids of the rows and their principal or sampled columns.
 
     Parameters
     ----------
     rows : DenseRows or SparseRows
-    n_clusters : int
+    sizes : tuple of int
         The more centroids, the finer the summary.
     aggregator : {"sum", "product"}
     rng : Generator
@@ -54,67 +67,106 @@ def summarize(
     -------
     Summary
     """
-    n_micro = max(500, 20 * n_clusters)
-    everything = rows.n_samples <= _WORTHWHILE * n_micro
-    if everything:
-        points, weights, offset = rows.take(np.arange(rows.n_samples)), rows.weights, 0.0
-    else:
-        points, weights, offset = micro_centroids(rows, n_micro, rng)
-    used = weights > 0
-    points, weights = points[used], weights[used]
-    n_columns = points.shape[1]
-    mean = np.zeros(n_columns)
+    n_micro = max(min(max(FEWEST, 20 * int(np.prod(sizes))), MOST), 20 * max(sizes))
+    chosen = np.flatnonzero(rows.weights > 0)
+    enough = len(chosen) <= _WORTHWHILE * n_micro
+    if len(chosen) > SAMPLED * n_micro:
+        chosen = np.sort(rng.choice(chosen, SAMPLED * n_micro, replace=False))
+    weights = rows.weights[chosen] * (rows.weights.sum() / rows.weights[chosen].sum())
+    if rows.is_sparse:
+        return _summarize_sparse(
+            rows, chosen, weights, None if enough else n_micro, aggregator, rng
+        )
+
+    points, offset = rows.take(chosen), 0.0
+    if not enough:
+        points, weights, offset, _ = micro_centroids(points, weights, n_micro, rows.threads, rng)
+    mean = np.zeros(points.shape[1])
     if aggregator == "sum":
         mean = weights @ points / weights.sum()
-    if n_columns <= _WORTHWHILE * COLUMNS:
-        return Summary(points, weights, points - mean, None, mean, offset, everything)
-    if aggregator == "product":
-        chosen = np.sort(rng.choice(n_columns, COLUMNS, replace=False))
-        return Summary(points, weights, points[:, chosen], None, mean, offset, everything)
-    reduced, basis, lost = principal_columns(points - mean, weights, rng)
-    return Summary(points, weights, reduced, basis, mean, offset + lost, everything)
+    reduced, basis = points - mean, None
+    if points.shape[1] > _WORTHWHILE * COLUMNS:
+        if aggregator == "sum":
+            basis = principal_axes(reduced * np.sqrt(weights)[:, None], rng)
+            total = float(weights @ np.sum(reduced**2, axis=1))
+            reduced = reduced @ basis.T
+            offset += max(0.0, total - float(weights @ np.sum(reduced**2, axis=1)))
+        else:
+            columns = np.sort(rng.choice(points.shape[1], COLUMNS, replace=False))
+            reduced = points[:, columns]
+    return Summary(reduced, weights, offset, points, weights, None, basis, mean)
+
+
+def _summarize_sparse(
+    rows: Any,
+    chosen: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    n_micro: int | None,
+    aggregator: str,
+    rng: np.random.Generator,
+) -> Summary:
+    """The same for CSR rows: few columns first, since in all of them nothing may become dense."""
+    sources, source_weights = rows.matrix()[chosen], weights
+    basis = None
+    if sources.shape[1] <= _WORTHWHILE * COLUMNS:
+        points = sources.toarray()
+    elif aggregator == "sum":
+        basis = principal_axes(sp.diags_array(np.sqrt(weights)) @ sources, rng)
+        points = sources @ basis.T
+    else:
+        # Features by how much there is in them: most are empty in almost all rows.
+        energy = sources.multiply(sources).T @ weights
+        n_columns = min(COLUMNS, np.count_nonzero(energy))
+        columns = rng.choice(len(energy), n_columns, replace=False, p=energy / energy.sum())
+        points = sources[:, np.sort(columns)].toarray()
+    membership, offset = None, 0.0
+    if n_micro is not None:
+        points, weights, offset, membership = micro_centroids(
+            points, weights, n_micro, rows.threads, rng
+        )
+    if basis is not None:
+        total = float(source_weights @ np.asarray(sources.multiply(sources).sum(axis=1)).ravel())
+        offset = max(0.0, total - float(weights @ np.sum(points**2, axis=1)))
+    mean = np.zeros(points.shape[1])
+    if aggregator == "sum":
+        mean = weights @ points / weights.sum()
+    return Summary(points - mean, weights, offset, sources, source_weights, membership, basis, mean)
 
 
 def micro_centroids(
-    rows: Any, n_micro: int, rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[np.float64], float]:
-    """Means of many small clusters, their masses, and the scatter within them.
+    points: NDArray[Any],
+    weights: NDArray[np.float64],
+    n_micro: int,
+    threads: Any,
+    rng: np.random.Generator,
+) -> tuple[NDArray[Any], NDArray[np.float64], float, NDArray[np.int64]]:
+    """Means of many small clusters, their masses, the scatter within, and who went where.
 
-    Two rounds of k-means on a sample; the masses are scaled up to all rows.
+    Two rounds of k-means from random rows: good enough, and cheap.
     """
-    present = np.flatnonzero(rows.weights > 0)
-    sample = present
-    if len(present) > 20 * n_micro:
-        sample = np.sort(rng.choice(present, 20 * n_micro, replace=False))
-    seeds = rng.choice(len(sample), min(n_micro, len(sample)), replace=False)
-    part = rows.subset(sample, rows.weights[sample])
-    codebook = make_codebook(part, part.external(part.take(np.sort(seeds))))
-    run = descend(part, codebook, algorithm="lloyd", max_iter=2, tol=0.0)
-    mass = np.bincount(run.labels, part.weights, minlength=codebook.n_clusters)
-    scale = float(rows.weights.sum()) / float(mass.sum())
-    return run.codebook.to_array(part), mass * scale, run.inertia * scale
+    rows = DenseRows(np.ascontiguousarray(points), weights, threads, False)
+    seeds = rng.choice(len(points), min(n_micro, len(points)), replace=False)
+    codebook = make_codebook(rows, rows.external(rows.take(np.sort(seeds))))
+    run = descend(rows, codebook, algorithm="lloyd", max_iter=2, tol=0.0)
+    masses = np.bincount(run.labels, weights, minlength=codebook.n_clusters)
+    used = masses > 0
+    position = np.cumsum(used) - 1
+    centers = run.codebook.to_array(rows)[used].astype(np.float64)
+    return centers, masses[used], run.inertia, position[run.labels]
 
 
-def principal_columns(
-    points: NDArray[Any], weights: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Coordinates of centred rows along their principal axes, the axes, and the scatter lost."""
-    scaled = points * np.sqrt(weights)[:, None]
-    if min(scaled.shape) <= 1024:
+def principal_axes(scaled: Any, rng: np.random.Generator) -> NDArray[np.float64]:
+    """The directions in which rows, scaled by the roots of their weights, spread most."""
+    if not sp.issparse(scaled) and min(scaled.shape) <= 512:
         # The smaller of the two Gram matrices; axes of the larger one follow.
         if scaled.shape[0] < scaled.shape[1]:
-            values, left = np.linalg.eigh(scaled @ scaled.T)
-            left = left[:, ::-1][:, :COLUMNS]
-            basis = left.T @ scaled
+            _, left = np.linalg.eigh(scaled @ scaled.T)
+            basis = left[:, ::-1][:, :COLUMNS].T @ scaled
             basis /= np.maximum(np.linalg.norm(basis, axis=1), 1e-300)[:, None]
         else:
-            values, vectors = np.linalg.eigh(scaled.T @ scaled)
+            _, vectors = np.linalg.eigh(scaled.T @ scaled)
             basis = vectors[:, ::-1][:, :COLUMNS].T
     else:
-        from sklearn.utils.extmath import randomized_svd
-
         seed = int(rng.integers(2**31))
-        _, _, basis = randomized_svd(scaled, COLUMNS, n_iter=4, random_state=seed)
-    reduced = points @ basis.T
-    lost = float(np.sum(scaled**2)) - float(np.sum(weights[:, None] * reduced**2))
-    return reduced, np.ascontiguousarray(basis, dtype=np.float64), max(0.0, lost)
+        _, _, basis = randomized_svd(scaled, COLUMNS, n_iter=2, random_state=seed)
+    return np.ascontiguousarray(basis, dtype=np.float64)
