@@ -51,7 +51,7 @@ _GAIN, _NOTHING = 1e-10, 1e-22
 class Decomposition:
     """Centroids as a grid of protocentroids; what :func:`decompose_centroids` returns.
 
-    Attributes
+    Parameters
     ----------
     protocentroids : list of p ndarrays of shape (h_q, n_features)
         The sets. In a sum all sets but the first have weighted mean zero, in a product unit root
@@ -135,7 +135,7 @@ def decompose_centroids(
 
     See Also
     --------
-    polymeans.diagnose_centroids : Whether the share kept is more than chance.
+    polymeans.structure.diagnose_centroids : Whether the share kept is more than chance.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def decompose_centroids(
     if len(centers) > np.prod(sizes, dtype=object):
         raise ValueError(
             f"n_protocentroids={tuple(sizes)} makes {np.prod(sizes)} cells, too few for "
-            f"{len(centers)} centers. polymeans.balanced_sizes({len(centers)}) are enough."
+            f"{len(centers)} centers. polymeans.structure.balanced_sizes({len(centers)}) are enough."
         )
     rng = check_random_state(random_state)
     counts = weights > 0

@@ -182,7 +182,7 @@ def _splits(budget: int, n_sets: int, smallest: int, wanted: int) -> Iterator[tu
 class Evidence:
     """How much of the centroids' variance a kind of grid explains, and how much by chance.
 
-    Attributes
+    Parameters
     ----------
     share : float
         Part of the weighted variance of the centroids that the best grid keeps; for sums, one
@@ -210,7 +210,7 @@ class Evidence:
 class StructureReport:
     """What :func:`diagnose_structure` found; ``print`` it.
 
-    Attributes
+    Parameters
     ----------
     verdict : {"additive", "multiplicative", "none"}
         The structure with the larger adjusted share among the convincing ones.
