@@ -158,7 +158,8 @@ def decompose_centroids(
     if len(centers) > np.prod(sizes, dtype=object):
         raise ValueError(
             f"n_protocentroids={tuple(sizes)} makes {np.prod(sizes)} cells, too few for "
-            f"{len(centers)} centers. polymeans.structure.balanced_sizes({len(centers)}) are enough."
+            f"{len(centers)} centers. Sizes that are enough: "
+            f"polymeans.structure.balanced_sizes({len(centers)})."
         )
     rng = check_random_state(random_state)
     counts = weights > 0
