@@ -9,11 +9,8 @@ from polymeans.codebooks.khatri_rao import CHUNK, pair_table
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.statistics import Change
 
+#: A table row read for a nonzero is a multiple of this many columns.
 _LANES = 16
-
-
-def _padded(n: int) -> int:
-    return -(-n // _LANES) * _LANES
 
 
 def halfway(sizes: tuple[int, ...]) -> int:
@@ -39,24 +36,10 @@ class _GridScan:
         """The table for protocentroids of this Gram matrix and rows of at most ``length``."""
         from polymeans.kernels.grid import Grid
 
-        n_rows, n_columns = self.n_rows, self.n_columns
-        width, n_groups = _padded(n_columns), _padded(n_columns) // _LANES
-        cross = np.full((n_rows, width), np.inf, dtype=np.float32)
-        cross[:, :n_columns] = pair_table(gram, self.sizes).reshape(n_rows, n_columns)
-        floors = np.zeros((n_rows, _padded(n_groups)), dtype=np.float32)
-        floors[:, :n_groups] = cross.reshape(n_rows, n_groups, _LANES).min(axis=2)
-        minus_row_floors = np.zeros(_padded(n_rows), dtype=np.float32)
-        minus_row_floors[:n_rows] = -cross.min(axis=1)
-        cross[:, n_columns:] = 0.0  # beta is infinite there
-        return Grid(
-            cross,
-            floors,
-            minus_row_floors,
-            n_columns,
-            self.split,
-            self.starts,
-            self._errors(gram, length),
-        )
+        cross = pair_table(gram, self.sizes).reshape(self.n_rows, self.n_columns)
+        cross = cross.astype(np.float32)
+        errors = self._errors(gram, length)
+        return Grid(cross, cross.min(axis=1), self.split, self.starts, errors)
 
     def _errors(self, gram: NDArray[np.float64], length: int) -> NDArray[np.float64]:
         """Coefficients of a bound on the error of a score, see ``kernels.grid.Grid``.
@@ -77,16 +60,11 @@ class _GridScan:
         return np.array([(terms + 2 * exact) * reach, (terms + exact) * reach**2 + faint, exact])
 
     def sides(self) -> Any:
-        """Room for one row's dealings with the protocentroids; padding is infinitely far."""
-        from polymeans.kernels.grid import Sides
+        """Room for the dealings of 64 rows with the protocentroids."""
+        from polymeans.kernels.grid import SIDE, Sides
 
-        width, n_groups = _padded(self.n_columns), _padded(self.n_columns) // _LANES
-        return Sides(
-            np.full((1, _padded(self.n_rows)), np.inf, dtype=np.float32),
-            np.full(width, np.inf, dtype=np.float32),
-            np.full(_padded(n_groups), -np.inf, dtype=np.float32),
-            np.empty(self.starts[-1], dtype=np.float32),
-        )
+        heights = (int(self.starts[-1]), self.n_rows, self.n_columns, self.n_rows, 1, 1, 1)
+        return Sides(*(np.zeros((h, SIDE), dtype=np.float32) for h in heights))
 
     def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
         """Learn how the centroids moved; nothing to remember here."""
@@ -115,6 +93,7 @@ class DenseSums(_GridScan):
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         from polymeans.kernels import dense, khatri_rao
+        from polymeans.kernels.grid import SIDE
 
         rows, packer, book = self.rows, self.packer, codebook.book
         shift = rows.shift.astype(np.float64)
@@ -123,7 +102,8 @@ class DenseSums(_GridScan):
         dense.pack_panels(theta, np.zeros(rows.n_features), packer.panels, np.empty(len(theta)))
         grid = self.make_grid(codebook.gram(shift), rows.n_features)
         frame = dense.Frame(rows.shift, rows.shifted, rows.norms, np.zeros(3))
-        shape = (len(packer.lane_cluster), packer.block_rows, packer.width)
+        shape = (len(packer.lane_cluster), SIDE, packer.width)
+        zeros = np.zeros((1, SIDE), dtype=np.float32)
         rows.each(
             lambda lo, hi: khatri_rao.assign_dense_sums(
                 rows.arrays,
@@ -135,9 +115,10 @@ class DenseSums(_GridScan):
                 hi,
                 previous,
                 labels,
-                packer.block_buffer(),
-                np.empty(shape, dtype=rows.dtype),
+                np.empty((SIDE, rows.n_features), dtype=rows.dtype),
+                np.zeros(shape, dtype=rows.dtype),
                 self.sides(),
+                zeros,
             )
         )
 
@@ -154,14 +135,16 @@ class SparseSums(_GridScan):
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         from polymeans.kernels import khatri_rao
+        from polymeans.kernels.grid import SIDE
 
         rows, book = self.rows, codebook.book
         n_protocentroids = int(self.starts[-1])
         gram = codebook.gram()
-        table = np.zeros((codebook.n_features, _padded(n_protocentroids)), dtype=np.float32)
+        table = np.zeros((codebook.n_features, -(-n_protocentroids // _LANES) * _LANES), dtype=np.float32)
         table[:, :n_protocentroids] = codebook.protocentroids.T
         grid = self.make_grid(gram, int(rows.lengths.max(initial=0)) + 24)
         half_norms = (0.5 * np.diag(gram)).astype(np.float32)
+        zeros = np.zeros((1, SIDE), dtype=np.float32)
         rows.each(
             lambda lo, hi: khatri_rao.assign_sparse_sums(
                 rows.arrays,
@@ -177,6 +160,7 @@ class SparseSums(_GridScan):
                 labels,
                 np.empty(table.shape[1], dtype=np.float32),
                 self.sides(),
+                zeros,
             )
         )
 

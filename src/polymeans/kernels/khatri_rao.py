@@ -4,7 +4,7 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.dense import load_block, meet, score_error
-from polymeans.kernels.grid import label_row
+from polymeans.kernels.grid import SIDE, label_side_by_side
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import stream_products, tile_scores
 
@@ -24,14 +24,15 @@ def assign_dense_sums(
     hi,
     previous,  # IN  (n,) labels to begin with, -1: none
     labels,  # OUT (n,)
-    block,  # BUFFER (block_rows, d)
-    products,  # BUFFER (n_panels, block_rows, width)
+    block,  # BUFFER (64, d)
+    products,  # BUFFER (n_panels, 64, width)
     sides,  # BUFFER
+    zeros,  # IN  (1, 64)
 ):
-    n_panels, block_rows, width = products.shape
+    n_panels, _, width = products.shape
     n_protocentroids = sides.scores.shape[0]
-    for b0 in range(lo, hi, block_rows):
-        b1 = min(b0 + block_rows, hi)
+    for b0 in range(lo, hi, SIDE):
+        b1 = min(b0 + SIDE, hi)
         m = b1 - b0
         x = load_block(rows.values, frame, b0, b1, block)
         for p in range(n_panels):
@@ -46,13 +47,13 @@ def assign_dense_sums(
                     panels.starts[p],
                     products[p, b : b + 4],
                 )
-        for b in range(m):
-            i = b0 + b
-            for p in range(n_panels):
-                first = p * width
-                for lane in range(min(width, n_protocentroids - first)):
-                    sides.scores[first + lane] = products[p, b, lane]
-            labels[i] = label_row(rows, i, frame.norms[i], book, grid, sides, previous[i])
+            first = p * width
+            for lane in range(min(width, n_protocentroids - first)):
+                for b in range(SIDE):
+                    sides.scores[first + lane, b] = products[p, b, lane]
+        label_side_by_side(
+            rows, b0, m, frame.norms, book, grid, sides, zeros, previous, labels
+        )
 
 
 @kernel
@@ -70,12 +71,16 @@ def assign_sparse_sums(
     labels,  # OUT (n,)
     products,  # BUFFER (H padded,) float32
     sides,  # BUFFER
+    zeros,  # IN  (1, 64)
 ):
-    for i in range(lo, hi):
-        stream_products(rows.indices, values, rows.indptr[i], rows.indptr[i + 1], table, products)
-        for m in range(half_norms.shape[0]):
-            sides.scores[m] = half_norms[m] - products[m]
-        labels[i] = label_row(rows, i, norms[i], book, grid, sides, previous[i])
+    for b0 in range(lo, hi, SIDE):
+        m = min(SIDE, hi - b0)
+        for b in range(m):
+            begin, end = rows.indptr[b0 + b], rows.indptr[b0 + b + 1]
+            stream_products(rows.indices, values, begin, end, table, products)
+            for q in range(half_norms.shape[0]):
+                sides.scores[q, b] = half_norms[q] - products[q]
+        label_side_by_side(rows, b0, m, norms, book, grid, sides, zeros, previous, labels)
 
 
 @kernel(fastmath={"nnan", "nsz"})

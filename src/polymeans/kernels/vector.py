@@ -57,7 +57,7 @@ def has_fast_halves() -> bool:
 # --- helpers that emit code --------------------------------------------------------------------
 
 
-def _loop(builder, begin, end, step, initial, body):
+def loop(builder, begin, end, step, initial, body):
     """Emit ``for position in range(begin, end, step): carried = body(position, carried)``.
 
     Carried values live in registers. Returns their final values.
@@ -88,7 +88,7 @@ def _loop(builder, begin, end, step, initial, body):
     return final
 
 
-def _splat(builder, value, vector):
+def splat(builder, value, vector):
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, value, _I32(0))
     zeros = ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count)
@@ -100,7 +100,7 @@ def _multiply_add(builder, a, b, c):
     return builder.fadd(c, product, flags=("contract",))
 
 
-def _smaller(builder, a, b):
+def smaller(builder, a, b):
     return builder.select(builder.fcmp_ordered("<", a, b), a, b)
 
 
@@ -121,7 +121,7 @@ def _fold(builder, vector, combine):
 
 
 def _smallest_lane(builder, vector):
-    return _fold(builder, vector, lambda low, high: _smaller(builder, low, high))
+    return _fold(builder, vector, lambda low, high: smaller(builder, low, high))
 
 
 def _without(builder, vector, position):
@@ -129,14 +129,14 @@ def _without(builder, vector, position):
     width = vector.type.count
     lane_vector = ir.VectorType(_I32, width)
     lanes = ir.Constant(lane_vector, list(range(width)))
-    out = builder.icmp_signed("==", lanes, _splat(builder, position, lane_vector))
+    out = builder.icmp_signed("==", lanes, splat(builder, position, lane_vector))
     return builder.select(out, ir.Constant(vector.type, [np.inf] * width), vector)
 
 
 def two_smallest(builder, vector):
     """The two smallest lanes of a vector and (int32) where the smallest is."""
     smallest = _smallest_lane(builder, vector)
-    equal = builder.fcmp_ordered("==", vector, _splat(builder, smallest, vector.type))
+    equal = builder.fcmp_ordered("==", vector, splat(builder, smallest, vector.type))
     mask = builder.bitcast(equal, ir.IntType(vector.type.count))
     where = builder.zext(builder.cttz(mask, _I1(0)), _I32)
     return smallest, _smallest_lane(builder, _without(builder, vector, where)), where
@@ -193,12 +193,12 @@ def _emit_tile(context, builder, signature, args):
         centroids = _load(builder, panel_data, t, itemsize)
         return [
             _multiply_add(
-                builder, _splat(builder, _load(builder, row, t, itemsize), vector), centroids, s
+                builder, splat(builder, _load(builder, row, t, itemsize), vector), centroids, s
             )
             for row, s in zip(rows, sums)
         ]
 
-    totals = _loop(builder, _I64(0), n_features, 1, [initial] * TILE_ROWS, body)
+    totals = loop(builder, _I64(0), n_features, 1, [initial] * TILE_ROWS, body)
     return scalar, itemsize, vector, totals
 
 
@@ -295,11 +295,11 @@ def _distance_intrinsic(exact):
 
             whole = builder.and_(n_features, _I64(-lanes))
             zero = ir.Constant(ir.VectorType(working, lanes), [0.0] * lanes)
-            (sums,) = _loop(
+            (sums,) = loop(
                 builder, _I64(0), whole, lanes, [zero], lambda t, s: [add_square(t, s[0], lanes)]
             )
             total = _fold(builder, sums, builder.fadd)
-            (total,) = _loop(
+            (total,) = loop(
                 builder, whole, n_features, 1, [total], lambda t, s: [add_square(t, s[0], 1)]
             )
             return total
@@ -327,7 +327,7 @@ def possible_groups(typingctx, lower, i, travelled, first, bound):
         lower_row = lane_pointer(context, builder, lower_type, args[0], args[1], args[3])
         travelled = lane_pointer(context, builder, travelled_type, args[2], None, args[3])
         bounds = builder.fsub(load_lanes(builder, lower_row), load_lanes(builder, travelled))
-        possible = builder.fcmp_ordered(">=", _splat(builder, args[4], _VECTOR), bounds)
+        possible = builder.fcmp_ordered(">=", splat(builder, args[4], _VECTOR), bounds)
         return builder.zext(builder.bitcast(possible, _I16), _I32)
 
     return signature, codegen
@@ -336,10 +336,11 @@ def possible_groups(typingctx, lower, i, travelled, first, bound):
 @intrinsic
 def lowest_bit(typingctx, mask):
     """Position of the lowest set bit."""
-    signature = types.int64(types.uint32)
+    signature = types.int64(mask)
 
     def codegen(context, builder, signature, args):
-        return builder.zext(builder.cttz(args[0], _I1(0)), _I64)
+        position = builder.cttz(args[0], _I1(0))
+        return position if position.type == _I64 else builder.zext(position, _I64)
 
     return signature, codegen
 
@@ -393,7 +394,7 @@ def _make_stream(n_vectors):
                     where = builder.inttoptr(builder.add(soon, _I64(line)), byte)
                     builder.call(prefetch, [where, _I32(0), _I32(3), _I32(1)])
                 row = builder.inttoptr(address(p), entries.as_pointer())
-                value = _splat(builder, builder.load(builder.gep(value_data, [p])), _VECTOR)
+                value = splat(builder, builder.load(builder.gep(value_data, [p])), _VECTOR)
                 totals = []
                 for v, total in enumerate(sums):
                     loaded = _load(builder, row, _I64(v), entry_size)
@@ -403,7 +404,7 @@ def _make_stream(n_vectors):
                 return totals
 
             zero = ir.Constant(_VECTOR, [0.0] * LANES)
-            for v, total in enumerate(_loop(builder, begin, end, 1, [zero] * n_vectors, body)):
+            for v, total in enumerate(loop(builder, begin, end, 1, [zero] * n_vectors, body)):
                 builder.store(total, builder.gep(out_data, [_I64(v)]), align=4)
             return context.get_dummy_value()
 
@@ -453,7 +454,7 @@ def bracket(typingctx, slope, half_norms, spread, floor, reach, scores):
         )
         shape = make_array(signature.args[-1])(context, builder, args[-1]).shape
         n_vectors = builder.sdiv(cgutils.unpack_tuple(builder, shape, 1)[0], _I64(LANES))
-        reach = _splat(builder, args[4], _VECTOR)
+        reach = splat(builder, args[4], _VECTOR)
 
         def body(v, carried):
             slope, half_norm, spread, floor = (_load(builder, p, v, 4) for p in parameters)
@@ -461,10 +462,10 @@ def bracket(typingctx, slope, half_norms, spread, floor, reach, scores):
             score = builder.fsub(half_norm, product)
             error = _multiply_add(builder, reach, spread, floor)
             builder.store(builder.fsub(score, error), builder.gep(scores, [v]), align=4)
-            return [_smaller(builder, builder.fadd(score, error), carried[0])]
+            return [smaller(builder, builder.fadd(score, error), carried[0])]
 
         infinite = ir.Constant(_VECTOR, [np.inf] * LANES)
-        (ceiling,) = _loop(builder, _I64(0), n_vectors, 1, [infinite], body)
+        (ceiling,) = loop(builder, _I64(0), n_vectors, 1, [infinite], body)
         return _smallest_lane(builder, ceiling)
 
     return signature, codegen
@@ -480,7 +481,7 @@ def sift(typingctx, scores, ceiling):
         scores = _pointer(context, builder, kind, args[0], _VECTOR)
         shape = make_array(kind)(context, builder, args[0]).shape
         n_vectors = builder.sdiv(cgutils.unpack_tuple(builder, shape, 1)[0], _I64(LANES))
-        ceiling = _splat(builder, args[1], _VECTOR)
+        ceiling = splat(builder, args[1], _VECTOR)
         infinite = ir.Constant(_VECTOR, [np.inf] * LANES)
 
         def body(v, carried):
@@ -497,10 +498,10 @@ def sift(typingctx, scores, ceiling):
             return [
                 builder.add(count, found),
                 builder.select(builder.icmp_signed("!=", mask, _I16(0)), position, last),
-                _smaller(builder, builder.select(possible, infinite, loaded), others),
+                smaller(builder, builder.select(possible, infinite, loaded), others),
             ]
 
-        count, last, others = _loop(
+        count, last, others = loop(
             builder, _I64(0), n_vectors, 1, [_I32(0), _I32(-1), infinite], body
         )
         return context.make_tuple(
