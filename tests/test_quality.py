@@ -28,6 +28,7 @@ PUBLIC = {
     "polymeans.inspection": None,
     "polymeans.datasets": None,
     "polymeans.metrics": None,
+    "polymeans.structure": ["diagnose_centroids", "largest_grid", "n_sets_bounds"],
     "polymeans.cli": ["main"],
 }
 

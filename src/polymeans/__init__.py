@@ -5,10 +5,22 @@ Importing this package is cheap: compiled kernels, plotting and every optional e
 first use.
 """
 
+from polymeans.decomposition import decompose_centroids
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
 from polymeans.preprocessing import label_features
+from polymeans.selection import KhatriRaoSelector
+from polymeans.structure import balanced_sizes, diagnose_structure
 
 __version__ = "0.1.0"
 
-__all__ = ["KMeans", "KhatriRaoKMeans", "__version__", "label_features"]
+__all__ = [
+    "KMeans",
+    "KhatriRaoKMeans",
+    "KhatriRaoSelector",
+    "__version__",
+    "balanced_sizes",
+    "decompose_centroids",
+    "diagnose_structure",
+    "label_features",
+]

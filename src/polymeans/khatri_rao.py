@@ -13,8 +13,9 @@ from polymeans._base import CentroidEstimator, checked_array, is_name
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import check_choice, check_integer, check_real
 from polymeans.codebooks.aggregation import AGGREGATORS, combine, digits_of
+from polymeans.decomposition import decompose_centroids
 from polymeans.engine.assignment import grid_codebook, make_grid
-from polymeans.engine.lloyd import Run
+from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.search import khatri_rao as search
 
@@ -103,6 +104,8 @@ class KhatriRaoKMeans(CentroidEstimator):
         Weighted sum of squared distances to the nearest centroid.
     n_iter_ : int
         Iterations of the best start on the data.
+    n_passes_ : float
+        Work of the best start including the search for it, in passes over all rows.
     n_clusters_ : int
         Number of centroids, ``Πh``.
     n_parameters_ : int
@@ -286,11 +289,30 @@ class KhatriRaoKMeans(CentroidEstimator):
         if len(sizes) == 1:
             method = start if start in METHODS else "k-means++"
             return codebook_of_rows(rows, METHODS[method](rows, sizes[0], rng))
+        if start == "naive":
+            return make_grid(rows, self._decomposed_kmeans(rows, rng), self.aggregator, stored)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
-        vectors = search.starting_vectors(
+        vectors, passes = search.starting_vectors(
             rows, sizes, self.aggregator, start, self.effort, generator
         )
-        return grid_codebook(rows, vectors, sizes, self.aggregator, stored=stored)
+        codebook = grid_codebook(rows, vectors, sizes, self.aggregator, stored=stored)
+        codebook.passes_before = passes
+        return codebook
+
+    def _decomposed_kmeans(self, rows: Any, rng: Any) -> list[NDArray[Any]]:
+        """Protocentroids of the centroids of plain k-means, clusters counting by their mass."""
+        n_clusters = min(self._n_centroids, int(np.count_nonzero(rows.weights)))
+        start = codebook_of_rows(rows, METHODS["k-means++"](rows, n_clusters, rng))
+        run = descend(rows, start, max_iter=self.max_iter, tol=self.tol)
+        masses = np.bincount(run.labels, rows.weights, minlength=n_clusters)
+        used = masses > 0
+        return decompose_centroids(
+            run.codebook.to_array(rows)[used].astype(np.float64),
+            self._sizes,
+            aggregator=self.aggregator,
+            weights=masses[used],
+            random_state=rng,
+        ).protocentroids
 
     def _stores(self, rows: Any) -> bool:
         if not is_name(self.store_centroids, "auto"):
@@ -326,6 +348,7 @@ class KhatriRaoKMeans(CentroidEstimator):
             "protolabels_": np.ascontiguousarray(digits_of(run.labels, sizes).T),
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
+            "n_passes_": run.n_iter + getattr(run.codebook, "passes_before", 0.0),
             "n_clusters_": self._n_centroids,
             "n_parameters_": int(sum(part.size for part in sets)),
             "compression_": self._n_centroids / sum(sizes),

@@ -77,8 +77,14 @@ def solve_additive(
     root = np.sqrt(np.where(mass > 0, mass, 1.0))
     inverse = _inverter(system / root / root[:, None], root, sizes)
     result = stacked
-    for _ in range(2):  # the second round removes what rounding left of the first
+    largest = np.inf
+    for _ in range(3):  # the later rounds remove what rounding left of the first
         residual = (sums - system @ result) / root[:, None]
+        before, largest = largest, float(np.abs(residual).max(initial=0.0))
+        if largest <= 1e-12 * float(np.abs(sums / root[:, None]).max(initial=0.0)):
+            break
+        if largest >= before:
+            break
         result = result + inverse(residual) / root[:, None]
     return result
 

@@ -29,6 +29,8 @@ class GridCodebook:
         ``(h_1, ..., h_p)``.
     full : ndarray of shape (h_1 + ... + h_p, n_all_features), default=None
         The same with features no (sparse) row uses, if they are not zero there.
+    for_sparse_rows : bool, default=False
+        Norms of all centroids will be asked for.
     """
 
     multiply = False
@@ -40,6 +42,7 @@ class GridCodebook:
         protocentroids: NDArray[Any],
         sizes: Sequence[int],
         full: NDArray[np.float64] | None = None,
+        for_sparse_rows: bool = False,
     ) -> None:
         self.protocentroids = protocentroids
         self.sizes = tuple(int(h) for h in sizes)
@@ -47,6 +50,9 @@ class GridCodebook:
         self.n_clusters = int(np.prod(self.sizes))
         self.full = full
         self.precise = protocentroids.astype(np.float64)
+        self.for_sparse_rows = for_sparse_rows
+        #: Passes over the rows it took to find where to start.
+        self.passes_before = 0.0
 
     @property
     def n_parameters(self) -> int:
@@ -66,7 +72,7 @@ class GridCodebook:
         return GridBook(
             self.protocentroids,
             np.array(self.sizes, dtype=np.int64),
-            self.half_norms,
+            self.half_norms if self.for_sparse_rows else np.empty(self.n_clusters),
             self.multiply,
         )
 
@@ -172,6 +178,8 @@ class MultiplicativeCodebook(GridCodebook):
         ``(h_1, ..., h_p)``.
     full : ndarray of shape (h_1 + ... + h_p, n_all_features), default=None
         The same with features no (sparse) row uses, if they are not zero there.
+    for_sparse_rows : bool, default=False
+        Norms of all centroids will be asked for.
     stored : bool, default=True
         Keep all centroids: faster, for k x d numbers.
     """
@@ -184,9 +192,10 @@ class MultiplicativeCodebook(GridCodebook):
         protocentroids: NDArray[Any],
         sizes: Sequence[int],
         full: NDArray[np.float64] | None = None,
+        for_sparse_rows: bool = False,
         stored: bool = True,
     ) -> None:
-        super().__init__(protocentroids, sizes, full)
+        super().__init__(protocentroids, sizes, full, for_sparse_rows)
         self.stored = stored
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = np.zeros(self.n_clusters)

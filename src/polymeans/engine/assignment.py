@@ -105,8 +105,8 @@ def grid_codebook(
     """The same from protocentroids in the rows' coordinates, all sets on top of each other."""
     stacked = np.ascontiguousarray(stacked, dtype=rows.dtype)
     if aggregator == "sum":
-        return AdditiveCodebook(stacked, sizes, full)
-    return MultiplicativeCodebook(stacked, sizes, full, stored or rows.is_sparse)
+        return AdditiveCodebook(stacked, sizes, full, rows.is_sparse)
+    return MultiplicativeCodebook(stacked, sizes, full, rows.is_sparse, stored or rows.is_sparse)
 
 
 def make_statistics(rows: Any, codebook: Any) -> Any:

@@ -140,7 +140,9 @@ class SparseSums(_GridScan):
         rows, book = self.rows, codebook.book
         n_protocentroids = int(self.starts[-1])
         gram = codebook.gram()
-        table = np.zeros((codebook.n_features, -(-n_protocentroids // _LANES) * _LANES), dtype=np.float32)
+        table = np.zeros(
+            (codebook.n_features, -(-n_protocentroids // _LANES) * _LANES), dtype=np.float32
+        )
         table[:, :n_protocentroids] = codebook.protocentroids.T
         grid = self.make_grid(gram, int(rows.lengths.max(initial=0)) + 24)
         half_norms = (0.5 * np.diag(gram)).astype(np.float32)

@@ -51,9 +51,7 @@ def assign_dense_sums(
             for lane in range(min(width, n_protocentroids - first)):
                 for b in range(SIDE):
                     sides.scores[first + lane, b] = products[p, b, lane]
-        label_side_by_side(
-            rows, b0, m, frame.norms, book, grid, sides, zeros, previous, labels
-        )
+        label_side_by_side(rows, b0, m, frame.norms, book, grid, sides, zeros, previous, labels)
 
 
 @kernel

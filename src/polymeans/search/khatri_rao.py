@@ -67,6 +67,23 @@ def make_plan(problem: GridProblem, effort: float) -> Plan:
     return Plan(max(LIGHT_STARTS, n_kept, round(effort * starts)), n_kept, effort * budget)
 
 
+class Ledger:
+    """Adds up work on smaller problems in passes over all the rows.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self.size = max(1, rows.n_stored)
+        self.passes = 0.0
+
+    def add(self, problem: GridProblem) -> None:
+        """Take note of all passes a problem has seen."""
+        self.passes += problem.n_passes * problem.n_points * problem.n_features / self.size
+
+
 def starting_vectors(
     rows: Any,
     sizes: Sequence[int],
@@ -74,8 +91,8 @@ def starting_vectors(
     method: str,
     effort: float,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Protocentroids to descend from, in the rows' coordinates, all sets on top of each other.
+) -> tuple[NDArray[np.float64], float]:
+    """Protocentroids to descend from, in the rows' coordinates, and what they cost.
 
     Parameters
     ----------
@@ -89,12 +106,16 @@ def starting_vectors(
 
     Returns
     -------
-    ndarray of shape (h_1 + ... + h_p, n_features)
+    vectors : ndarray of shape (h_1 + ... + h_p, n_features)
+        All sets on top of each other.
+    passes : float
+        Work done, in passes over all rows.
     """
-    vectors = _start_by(method, rows, sizes, aggregator, effort, rng)
+    ledger = Ledger(rows)
+    vectors = _start_by(method, rows, sizes, aggregator, effort, rng, ledger)
     if aggregator == "product":
         scale_later_sets(split(vectors, sizes))
-    return vectors
+    return vectors, ledger.passes
 
 
 def _start_by(
@@ -104,12 +125,13 @@ def _start_by(
     aggregator: str,
     effort: float,
     rng: np.random.Generator,
+    ledger: "Ledger",
 ) -> NDArray[np.float64]:
     if method == "random":
         return random_rows(rows, sizes, aggregator, rng)
     if method == "search":
-        candidates = search(rows, sizes, aggregator, effort, rng)
-        return finalist(rows, candidates, sizes, aggregator, effort, rng)
+        candidates = search(rows, sizes, aggregator, effort, rng, ledger)
+        return finalist(rows, candidates, sizes, aggregator, effort, rng, ledger)
     summary = summarize(rows, sizes, aggregator, rng)
     problem = GridProblem(summary.reduced, summary.weights, sizes, aggregator)
     if method == "k-means++":
@@ -137,6 +159,7 @@ def finalist(
     aggregator: str,
     effort: float,
     rng: np.random.Generator,
+    ledger: Ledger,
 ) -> NDArray[np.float64]:
     """The best of the candidates after a few iterations on the data, and a few moves there."""
     if aggregator == "product":  # before it is cast to the rows' dtype
@@ -149,9 +172,10 @@ def finalist(
             for start in candidates
         ]
         vectors = min(runs, key=lambda run: run.inertia).codebook.precise
+        ledger.passes += sum(run.n_iter for run in runs)
     if rows.n_samples * max(rows.n_features, int(np.prod(sizes))) > POLISHED:
         return vectors
-    return polish(rows, vectors, sizes, aggregator, effort, rng)
+    return polish(rows, vectors, sizes, aggregator, effort, rng, ledger)
 
 
 def polish(
@@ -161,6 +185,7 @@ def polish(
     aggregator: str,
     effort: float,
     rng: np.random.Generator,
+    ledger: Ledger,
 ) -> NDArray[np.float64]:
     """Some moves on all rows."""
     points = rows.take(np.arange(rows.n_samples))
@@ -172,12 +197,18 @@ def polish(
     value, _ = problem.descend(start, 30, 1e-4)
     state = State(start, value, rng)
     improve(problem, state, POLISH_MOVES, budget)
+    ledger.add(problem)
     state.vectors[: sizes[0]] += mean
     return state.vectors
 
 
 def search(
-    rows: Any, sizes: Sequence[int], aggregator: str, effort: float, rng: np.random.Generator
+    rows: Any,
+    sizes: Sequence[int],
+    aggregator: str,
+    effort: float,
+    rng: np.random.Generator,
+    ledger: Ledger,
 ) -> list[NDArray[np.float64]]:
     """Candidates to descend from on the data, in engine coordinates, best first.
 
@@ -190,6 +221,7 @@ def search(
     effort : float
         Multiplies starts, survivors and budget.
     rng : Generator
+    ledger : Ledger
 
     Returns
     -------
@@ -205,6 +237,7 @@ def search(
     plan = make_plan(problem, effort)
     states = short_starts(problem, start_makers(problem), plan.n_starts, plan.n_kept, rng, map_)
     states = local_search(problem, states, MOVES, plan.budget, map_)
+    ledger.add(problem)
     return [lift(state.vectors, problem, summary) for state in distinct(states, CARRIED)]
 
 

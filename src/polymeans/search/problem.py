@@ -76,11 +76,17 @@ class GridProblem:
             aggregator == "product",
         )
         self._desks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._passes: list[int] = []
 
     @property
     def pass_cost(self) -> float:
         """About how many multiplications one pass over the rows takes."""
         return float(self.n_points) * self.n_clusters * (self.n_features + 8)
+
+    @property
+    def n_passes(self) -> int:
+        """Passes over the rows so far."""
+        return sum(self._passes)
 
     # --- trials --------------------------------------------------------------------------------
 
@@ -88,7 +94,7 @@ class GridProblem:
         self, vectors: NDArray[np.float64], max_iter: int, tol: float, rival: float = np.inf
     ) -> tuple[float, int]:
         """Lloyd in place: the objective and the passes it took. Gives up on what cannot win."""
-        return self._run("lloyd", vectors, max_iter, tol, rival)
+        return self._trial("lloyd", vectors, max_iter, tol, rival)
 
     def move(
         self, kind: str, turn: int, vectors: NDArray[np.float64], value: float, seed: int
@@ -99,12 +105,12 @@ class GridProblem:
         """
         limits = TRIAL_ITERATIONS, TRIAL_TOL, value
         if kind == "swap":
-            return self._run("swap", vectors, turn, seed, *limits)
+            return self._trial("swap", vectors, turn, seed, *limits)
         if kind == "shake":
-            return self._run("shake", vectors, NOISES[turn % len(NOISES)], seed, *limits)
+            return self._trial("shake", vectors, NOISES[turn % len(NOISES)], seed, *limits)
         mean_distance = (value + self.offset) / self.mass
         hottest = TEMPERATURES[turn % len(TEMPERATURES)]
-        return self._run("melt", vectors, hottest, mean_distance, *limits)
+        return self._trial("melt", vectors, hottest, mean_distance, *limits)
 
     def labels(self, vectors: NDArray[np.float64]) -> NDArray[np.int64]:
         """Nearest centroid of each row."""
@@ -148,6 +154,11 @@ class GridProblem:
         return vectors
 
     # --- machinery -----------------------------------------------------------------------------
+
+    def _trial(self, name: str, vectors: NDArray[np.float64], *arguments: Any) -> tuple[float, int]:
+        value, passes = self._run(name, vectors, *arguments)
+        self._passes.append(passes)
+        return value, passes
 
     def _run(self, name: str, vectors: NDArray[np.float64], *arguments: Any) -> Any:
         from polymeans.kernels import search
