@@ -5,5 +5,12 @@ from polymeans.inspection.plots import (
     plot_cluster_sizes,
     plot_convergence,
 )
+from polymeans.inspection.protocentroids import plot_protocentroids, plot_tradeoff
 
-__all__ = ["plot_centers_as_images", "plot_cluster_sizes", "plot_convergence"]
+__all__ = [
+    "plot_centers_as_images",
+    "plot_cluster_sizes",
+    "plot_convergence",
+    "plot_protocentroids",
+    "plot_tradeoff",
+]
