@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.inspection._matplotlib import load
 from polymeans.inspection.plots import _MAIN, _SECOND, _axes, _check_has
 
 BASELINES = ("fitted", "least")
@@ -166,10 +167,22 @@ def plot_tradeoff(curves: Mapping[str, Iterable[Any]], ax: Any = None) -> Any:
         ax.plot(stored, lost, color=hue, marker=marker, ls=dashes, ms=5, label=name)
     ax.set_xscale("log")
     ax.set_yscale("log")
+    _name_numbers(ax.xaxis)
+    _name_numbers(ax.yaxis)
     ax.set_xlabel("numbers stored")
     ax.set_ylabel("inertia")
     ax.legend(frameon=False)
     return ax
+
+
+def _name_numbers(axis: Any) -> None:
+    """Plain numbers on a logarithmic axis that spans too little for powers of ten."""
+    low, high = axis.get_view_interval()
+    if high / low < 10:
+        ticker = load("matplotlib.ticker")
+        axis.set_major_locator(ticker.MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _cost(model: Any) -> tuple[int, float]:
