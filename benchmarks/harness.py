@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -67,6 +68,41 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def drawing() -> Any:
+    """matplotlib.pyplot without a screen; imported when something is drawn."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingRequirementError('needs matplotlib: pip install ".[bench]"') from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+_ADDED_PEAK = """
+def resident(field):
+    with open("/proc/self/status") as lines:
+        return int(dict(line.split(":", 1) for line in lines)[field].split()[0]) / 1024
+
+def added_peak(fit):
+    before = resident("VmRSS")
+    open("/proc/self/clear_refs", "w").write("5")  # forget the peak so far
+    fit()
+    return resident("VmHWM") - before
+"""
+
+
+def in_new_process(code: str) -> str:
+    """What a script prints; with ``added_peak(fit)``, the MB of memory a call adds at most."""
+    done = subprocess.run(
+        [sys.executable, "-c", _ADDED_PEAK + code], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"A measurement in a process of its own failed:\n{done.stderr}")
+    return done.stdout
 
 
 def compete(
@@ -154,6 +190,13 @@ class Report:
         if note:
             print(f"  {note}")
         print(flush=True)
+
+    def figure(self, name: str, figure: Any) -> None:
+        """Save a matplotlib figure as ``folder/name.png``."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{name}.png"
+        figure.savefig(path, dpi=120)
+        print(f"drawn: {path}\n", flush=True)
 
     def save(self) -> None:
         """Write everything to ``folder/name.json``."""
