@@ -31,9 +31,9 @@ _STORED_BYTES = 2**30
 class KhatriRaoKMeans(CentroidEstimator):
     """k-means whose centroids are combinations of a few protocentroids.
 
-    **Idea.** ``h_1 + ... + h_p`` vectors in p sets stand for ``h_1 · ... · h_p`` centroids: each is the
-    sum, or the elementwise product, of one *protocentroid* from every set. Ten vectors in two sets
-    of five make 25 centroids. Lloyd's algorithm as usual, except that the refit finds the best
+    **Idea.** ``h_1 + ... + h_p`` vectors in p sets stand for ``h_1 · ... · h_p`` centroids: each is
+    the sum, or the elementwise product, of one *protocentroid* from every set. Ten vectors in two
+    sets of five make 25 centroids. Lloyd's algorithm as usual, except that the refit finds the best
     protocentroids for the labels; since plain descents end in poor optima, a search over a summary
     of the data finds where to start.
 
@@ -53,7 +53,7 @@ class KhatriRaoKMeans(CentroidEstimator):
 
     Parameters
     ----------
-    n_protocentroids : tuple of int, default=(3, 3)
+    n_protocentroids : tuple of int, default=(2, 3)
         Number of protocentroids in each set. One set is plain k-means.
     aggregator : {"sum", "product"}, default="sum"
         How protocentroids combine.
@@ -151,7 +151,7 @@ class KhatriRaoKMeans(CentroidEstimator):
 
     def __init__(
         self,
-        n_protocentroids: Any = (3, 3),
+        n_protocentroids: Any = (2, 3),
         *,
         aggregator: str = "sum",
         init: Any = "search",
@@ -258,8 +258,8 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _check_sets(self, given: Any, X: Any) -> list[NDArray[Any]]:
         sizes = self._sizes
         choices = (
-            f"one of {', '.join(map(repr, INITS))}, a callable, or a list of {len(sizes)} arrays of "
-            "shapes (h_q, n_features)"
+            f"one of {', '.join(map(repr, INITS))}, a callable, or a list of {len(sizes)} arrays "
+            "of shapes (h_q, n_features)"
         )
         if len(sizes) == 1 and getattr(given, "ndim", 0) == 2:
             given = [given]
@@ -370,8 +370,8 @@ class KhatriRaoKMeans(CentroidEstimator):
             )
         elif unused:
             message = (
-                f"Some protocentroids serve no row ({'; '.join(unused)}). Possibly due to duplicate "
-                "points in X; use smaller sets."
+                f"Some protocentroids serve no row ({'; '.join(unused)}). Possibly due to "
+                "duplicate points in X; use smaller sets."
             )
         else:
             return

@@ -1,8 +1,8 @@
 """How few vectors make many: sets of protocentroids, combined one from each set.
 
-With p sets of ``h_1, ..., h_p`` vectors there are ``k = h_1 · ... · h_p`` centroids, each the sum or
-the elementwise product of one *protocentroid* from every set. Centroid number ``c`` is in C order:
-the last set's index runs fastest, as in ``numpy.unravel_index(c, sizes)``.
+p sets of ``h_1, ..., h_p`` vectors make ``k = h_1 · ... · h_p`` centroids, each the sum or the
+elementwise product of one *protocentroid* from every set. Centroid number ``c`` is in C order: the
+last set's index runs fastest, as in ``numpy.unravel_index(c, sizes)``.
 """
 
 from collections.abc import Sequence

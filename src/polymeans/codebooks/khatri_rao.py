@@ -85,7 +85,10 @@ class GridCodebook:
         # The rows' unit is common to all members of a sum, but is one factor of a product.
         outer = rows.external(self.protocentroids)
         if self.multiply:
-            outer[self.sizes[0] :] /= rows.unit
+            later = outer[self.sizes[0] :]
+            later /= rows.unit
+            if rows.is_sparse:  # features no row has: the first set is zero, the others neutral
+                later[:, rows.rank < 0] = 1.0
         return [np.ascontiguousarray(part) for part in split(outer, self.sizes)]
 
     def _round(self) -> None:

@@ -1,6 +1,7 @@
 """Statistics of grids of centroids: set by set, or left to be summed when they are needed."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,7 @@ class MarginalStatistics:
         self.masses = np.zeros(int(np.prod(self.sizes)))
         self._stacked = np.zeros((sum(self.sizes), len(self.origin)))
         edges = np.cumsum((0, *self.sizes))
-        self.sets = [
-            ClusterStatistics(rows, self._stacked[lo:hi]) for lo, hi in zip(edges[:-1], edges[1:])
-        ]
+        self.sets = [ClusterStatistics(rows, self._stacked[lo:hi]) for lo, hi in pairwise(edges)]
         self.total_square = self.sets[0].total_square
 
     @property

@@ -8,7 +8,6 @@ from polymeans.kernels.grid import SIDE, label_side_by_side
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import stream_products, tile_scores
 
-
 #: A coordinate that matters less than this, compared with its set's others, is left alone.
 UNDETERMINED = 1e-14
 
@@ -177,18 +176,20 @@ def sweep_products(
 ):
     """Alternate over the sets, each in closed form, feature by feature.
 
-    Setting coordinate u to num / den gains ``den (new - old)²``; the sum of gains tells when
-    enough is enough.
+    Setting coordinate u to num / den gains ``den (new - old)²``; the sum of gains tells when a
+    feature has converged, whatever the others of its block do.
     """
     n_sets, n_cells, width = sizes.shape[0], masses.shape[0], last - first
-    scale = 0.0
+    scale = np.zeros(width)
+    gain = np.zeros(width)
+    active = np.ones(width, dtype=np.bool_)
     for c in range(n_cells):
         if masses[c] > 0.0:
-            for t in range(first, last):
-                s = sums[c, t - base] + masses[c] * origin[t]
-                scale += s * s / masses[c]
+            for t in range(width):
+                s = sums[c, first + t - base] + masses[c] * origin[first + t]
+                scale[t] += s * s / masses[c]
     for _ in range(n_sweeps):
-        gain = 0.0
+        gain[:] = 0.0
         start = 0
         stride = n_cells
         for q in range(n_sets):
@@ -222,11 +223,15 @@ def sweep_products(
                 for t in range(width):
                     den = denominators[g, t]
                     # Where the rows say next to nothing about a coordinate it stays as it is.
-                    if den > others[t]:
+                    if active[t] and den > others[t]:
                         new = numerators[g, t] / den
                         step = new - stacked[start + g, first + t]
-                        gain += den * step * step
+                        gain[t] += den * step * step
                         stacked[start + g, first + t] = new
             start += sizes[q]
-        if gain <= tol * scale:
+        any_active = False
+        for t in range(width):
+            active[t] = active[t] and gain[t] > tol * scale[t]
+            any_active = any_active or active[t]
+        if not any_active:
             break

@@ -1,4 +1,4 @@
-"""Small problems, solved thousands of times: trial descents and moves of the search for good optima.
+"""Small problems, solved thousands of times: trial descents and moves of the search.
 
 The rows are few (a summary of the data) and a trial is one call: perturb, then Lloyd until it has
 converged or cannot win any more. Labels come from float32 scores, sums and fits are float64; near

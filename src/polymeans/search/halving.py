@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 GAIN = 1e-5
 
 #: States closer than this share of the objective count as the same.
-DISTINCT = 1e-3
+DISTINCT = 2e-4
 
 
 @dataclass

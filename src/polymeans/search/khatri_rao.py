@@ -23,18 +23,18 @@ from polymeans.search.problem import GridProblem, as_grid
 from polymeans.search.summary import Summary, summarize
 
 #: Candidates carried from the summary to the data.
-CARRIED = 3
+CARRIED = 5
 
 MOVES = ("swap", "shake", "melt")
 
 
 #: Moves tried on the data themselves in the end, where those are few enough: numbers in a table of
 #: rows by features or centroids, and passes.
-POLISHED, POLISH_PASSES = 2**24, 60
-POLISH_MOVES = ("swap", "shake")
+POLISHED, POLISH_PASSES = 2**24, 300
 
-#: Multiplications all trials on the summary may cost at effort 1, some seconds on one core.
-AFFORDABLE = 6e10
+#: Multiplications all trials on the summary may cost at effort 1, some seconds on one core; and
+#: what they may cost without anybody noticing, so that small problems are searched harder.
+AFFORDABLE, CHEAP = 6e10, 2e9
 
 #: More centroids than this are not searched for: the best of a few residual starts must do.
 SEARCHABLE = 1000
@@ -61,8 +61,8 @@ def make_plan(problem: GridProblem, effort: float) -> Plan:
         kept = 2 * few
         starts, budget = max(80, 6 * kept), 4000
     # A short start takes about five passes.
-    affordable = effort * AFFORDABLE / problem.pass_cost
-    effort = min(effort, affordable / (5 * starts + budget))
+    work = problem.pass_cost * (5 * starts + budget)
+    effort *= min(float(np.clip(CHEAP / work, 1, 4)), AFFORDABLE / work)
     n_kept = max(1, round(effort * kept))
     return Plan(max(LIGHT_STARTS, n_kept, round(effort * starts)), n_kept, effort * budget)
 
@@ -196,7 +196,7 @@ def polish(
     budget = min(POLISH_PASSES * effort, 0.1 * effort * AFFORDABLE / problem.pass_cost)
     value, _ = problem.descend(start, 30, 1e-4)
     state = State(start, value, rng)
-    improve(problem, state, POLISH_MOVES, budget)
+    improve(problem, state, MOVES, budget)
     ledger.add(problem)
     state.vectors[: sizes[0]] += mean
     return state.vectors
