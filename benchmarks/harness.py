@@ -95,11 +95,20 @@ def added_peak(fit):
 """
 
 
-def in_new_process(code: str) -> str:
-    """What a script prints; with ``added_peak(fit)``, the MB of memory a call adds at most."""
-    done = subprocess.run(
-        [sys.executable, "-c", _ADDED_PEAK + code], capture_output=True, text=True
-    )
+def in_new_process(code: str, patience: float | None = None) -> str:
+    """What a script prints; with ``added_peak(fit)``, the MB of memory a call adds at most.
+
+    Nothing, if it takes more seconds than the patience.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _ADDED_PEAK + code],
+            capture_output=True,
+            text=True,
+            timeout=patience,
+        )
+    except subprocess.TimeoutExpired:
+        return ""
     if done.returncode:
         raise RuntimeError(f"A measurement in a process of its own failed:\n{done.stderr}")
     return done.stdout

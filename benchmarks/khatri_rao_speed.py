@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import peers
 from benchmarks.data import load, mixture, noise, tfidf
-from benchmarks.harness import Contender, Report, compete, in_new_process
+from benchmarks.harness import Contender, MissingRequirementError, Report, compete, in_new_process
 from polymeans import KhatriRaoKMeans
 from polymeans.datasets import make_khatri_rao
 
@@ -98,7 +98,11 @@ def run(options: Any, report: Report) -> None:
 
 
 def _case(title: str, case: SpeedCase, options: Any, report: Report) -> None:
-    X = case.make(options)
+    try:
+        X = case.make(options)
+    except MissingRequirementError as missing:
+        print(f"{title} left out: {missing}\n", flush=True)
+        return
     start = KhatriRaoKMeans(
         case.sizes,
         aggregator=case.aggregator,

@@ -36,6 +36,7 @@ ROUNDING = 0.005  #: the paper prints two digits
 
 def run(options: Any, report: Report) -> None:
     """Both blocks. ``--repeats``, where given, is the number of seeds."""
+    load(options.data, "r15")  # so that a missing folder is noticed before an hour is spent
     given = options.repeats if options.repeats != 3 else None
     _table2(options, report, given or SEEDS)
     _elsewhere(options, report, given or SEEDS_ELSEWHERE)
