@@ -25,6 +25,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if function is None:
         return lambda function: kernel(function, **options)
+    options = {"error_model": "numpy", **options}
     dispatcher = njit(nogil=True, cache=True, **options)(function)
     # Where numba keeps this elsewhere, caching works as usual.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)

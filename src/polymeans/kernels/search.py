@@ -16,6 +16,10 @@ from polymeans.kernels.vector import LANES, tile_scores, tile_two_best
 #: Rounds over the sets when products are refitted within a trial.
 _SWEEPS = 3
 
+#: Iterations of the moves, and rows that judge where a swapped vector should go.
+SHAKES, MELTS = 6, 10
+SAMPLED = 2000
+
 #: Makes the system of a sum solvable where rows leave a direction open, which then stays put.
 _RIDGE = 1e-9
 
@@ -350,7 +354,38 @@ def lloyd(theta, problem, desk, max_iter, tol, rival):
 def draw(cumulative):
     """Index drawn in proportion to what is accumulated."""
     u = np.random.random() * cumulative[-1]
-    return min(np.searchsorted(cumulative, u, side="right"), cumulative.shape[0] - 1)
+    low = 0
+    high = cumulative.shape[0] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > u:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def accumulate(weights, values, cumulative):
+    """``cumulative`` = running sums of weights times values; the total."""
+    total = 0.0
+    for i in range(weights.shape[0]):
+        total += weights[i] * values[i]
+        cumulative[i] = total
+    return total
+
+
+@kernel
+def nth_smallest(values, n):
+    """Position of the n-th smallest value, counting from 0; equal ones in order."""
+    for i in range(values.shape[0]):
+        before = 0
+        for j in range(values.shape[0]):
+            if values[j] < values[i] or (values[j] == values[i] and j < i):
+                before += 1
+        if before == n:
+            return i
+    return 0  # values that do not compare
 
 
 @kernel
@@ -456,9 +491,10 @@ def potential(theta, problem, desk, q, vector, after, sample):
     theta[start] = kept
     total = 0.0
     m = sample.shape[0]
+    lowest = np.empty(4)
     desk.skip[:] = -1
     for b in range(0, m, 4):
-        lowest = np.full(4, np.inf)
+        lowest[:] = np.inf
         for p in range(n_panels):
             tile_two_best(
                 problem.points,
@@ -482,8 +518,8 @@ def potential(theta, problem, desk, q, vector, after, sample):
 
 
 @kernel
-def swap(theta, problem, desk, rank, seed, max_iter, tol, rival):
-    """Remove the protocentroid of the given rank of dispensability, put a better one, descend.
+def swap(theta, problem, desk, rank, seed):
+    """Replace the protocentroid of the given rank of dispensability; worth two passes.
 
     Candidates sit right on rows that are badly served without it; the best of six by potential.
     """
@@ -495,7 +531,7 @@ def swap(theta, problem, desk, rank, seed, max_iter, tol, rival):
     first = np.empty((n, n_sets))
     second = np.empty((n, n_sets))
     removal_costs(theta, problem, desk, costs, nearest, first, second)
-    victim = np.argsort(costs)[rank % theta.shape[0]]
+    victim = nth_smallest(costs, rank % theta.shape[0])
     q = 0
     start = 0
     while victim >= start + problem.sizes[q]:
@@ -503,15 +539,13 @@ def swap(theta, problem, desk, rank, seed, max_iter, tol, rival):
         q += 1
     after = np.empty(n)
     cumulative = np.empty(n)
-    total = 0.0
     for i in range(n):
         after[i] = second[i, q] if start + nearest[i, q] == victim else first[i, q]
-        total += problem.weights[i] * after[i]
-        cumulative[i] = total
-    if total > 0.0 and np.isfinite(total):
-        sample = np.arange(n)
-        if n > 2000:
-            sample = np.random.permutation(n)[:2000]
+    total = accumulate(problem.weights, after, cumulative)
+    if total > 0.0 and total < np.inf:
+        sample = np.empty(min(n, SAMPLED), dtype=np.int64)
+        for m in range(sample.shape[0]):
+            sample[m] = m if n <= SAMPLED else np.random.randint(n)
         chosen = theta[victim].copy()
         lowest = np.inf
         vector = np.empty(theta.shape[1])
@@ -527,17 +561,14 @@ def swap(theta, problem, desk, rank, seed, max_iter, tol, rival):
                     lowest = value
                     chosen[:] = vector
         theta[victim] = chosen
-    value, passes = lloyd(theta, problem, desk, max_iter, tol, rival)
-    return value, passes + 2
 
 
 @kernel
-def shake(theta, problem, desk, strength, seed, max_iter, tol, rival):
-    """Noise that fades over six iterations, then descend."""
+def shake(theta, problem, desk, strength, seed):
+    """Noise that fades over a few iterations."""
     np.random.seed(seed)
-    n_rounds = 6
-    for round_ in range(n_rounds):
-        fade = strength * (1.0 - round_ / n_rounds)
+    for round_ in range(SHAKES):
+        fade = strength * (1.0 - round_ / SHAKES)
         start = 0
         for q in range(problem.sizes.shape[0]):
             h = problem.sizes[q]
@@ -553,21 +584,18 @@ def shake(theta, problem, desk, strength, seed, max_iter, tol, rival):
                     theta[start + g, t] += spread * np.random.standard_normal()
             start += h
         step(theta, problem, desk)
-    value, passes = lloyd(theta, problem, desk, max_iter, tol, rival)
-    return value, passes + n_rounds
 
 
 @kernel
-def melt(theta, problem, desk, hottest, scale, max_iter, tol, rival):
-    """Soft assignments that harden over ten iterations, then descend.
+def melt(theta, problem, desk, hottest, scale):
+    """Soft assignments that harden over a few iterations.
 
     Temperatures fall geometrically from ``hottest`` to 0.05 times the present mean distance.
     """
     n, k, r = problem.points.shape[0], desk.masses.shape[0], theta.shape[1]
-    n_rounds = 10
     share = np.empty(k)
-    for round_ in range(n_rounds):
-        ratio = (0.05 / hottest) ** (round_ / (n_rounds - 1))
+    for round_ in range(MELTS):
+        ratio = (0.05 / hottest) ** (round_ / (MELTS - 1))
         temperature = max(hottest * ratio * scale, 1e-300)
         pack(theta, problem, desk)
         fill_table(problem, desk)
@@ -590,8 +618,6 @@ def melt(theta, problem, desk, hottest, scale, max_iter, tol, rival):
                     for t in range(r):
                         desk.sums[c, t] += w * problem.points[i, t]
         refit(theta, problem, desk)
-    value, passes = lloyd(theta, problem, desk, max_iter, tol, rival)
-    return value, passes + n_rounds
 
 
 # --- starts ------------------------------------------------------------------------------------
@@ -638,8 +664,11 @@ def add_set(problem, base, seed, n_iter, vectors):
         for t in range(r):
             typical[t] += np.float64(base[i, t]) ** 2 / n
     typical[:] = np.sqrt(typical)
-    cumulative = np.cumsum(problem.weights)
-    nearest = np.full(n, np.inf)
+    ones = np.ones(n)
+    cumulative = np.empty(n)
+    accumulate(problem.weights, ones, cumulative)
+    nearest = np.empty(n)
+    nearest[:] = np.inf
     candidate = np.empty(r)
     distances = np.empty(n)
     kept = np.empty(n)
@@ -656,12 +685,8 @@ def add_set(problem, base, seed, n_iter, vectors):
                 vectors[g] = candidate
                 kept[:] = distances
         nearest[:] = kept
-        total = 0.0
-        for i in range(n):
-            total += problem.weights[i] * nearest[i]
-            cumulative[i] = total
-        if not total > 0.0:
-            cumulative = np.cumsum(problem.weights)
+        if not accumulate(problem.weights, nearest, cumulative) > 0.0:
+            accumulate(problem.weights, ones, cumulative)
     labels = np.zeros(n, dtype=np.int64)
     numerators = np.empty((h, r))
     denominators = np.empty((h, r))
@@ -704,62 +729,50 @@ def add_set(problem, base, seed, n_iter, vectors):
 def spread_out(theta, problem, desk, seed):
     """Protocentroids one after another, each putting a centroid onto a row far from all so far.
 
-    k-means++ for grids: a row is drawn in proportion to its squared distance from the grid of
-    those already there; the newcomer takes the next free place, sets in turn, and with one member
-    of each other set that row becomes a centroid. Centroids that arise beside it count at once.
+    k-means++ for grids: rows are drawn in proportion to their squared distance from the grid of
+    those already there. The newcomer takes the next free place, sets in turn, and makes the row a
+    centroid together with some member of each other set; of several, the one that leaves least to
+    the others is taken. Places not taken yet repeat the first of their set.
     """
     np.random.seed(seed)
     n, n_sets = problem.points.shape[0], problem.sizes.shape[0]
     k, r = desk.masses.shape[0], theta.shape[1]
     theta[:] = 1.0 if problem.multiply else 0.0
-    present = np.ones(n_sets, dtype=np.int64)
-    digits = np.zeros(n_sets, dtype=np.int64)
-    cumulative = np.cumsum(problem.weights)
-    vector = np.empty(r)
+    after = np.ones(n)
+    cumulative = np.empty(n)
+    accumulate(problem.weights, after, cumulative)
     first = draw(cumulative)
-    for t in range(r):
-        theta[0, t] = problem.points[first, t]
-    after = np.full(n, np.inf)
-    q = -1
-    for _ in range(theta.shape[0] - n_sets + 1):
-        # Distances to the grid so far: its cells are those of digits below ``present``.
-        for c in range(k):
-            decode(c, problem.sizes, digits)
-            there = True
-            for s in range(n_sets):
-                there = there and digits[s] < present[s]
-            if not there:
-                continue
-            fresh = q < 0 or digits[q] == present[q] - 1
-            if not fresh:
-                continue
-            for t in range(r):
-                vector[t] = member(theta, problem, digits, t)
-            for i in range(n):
-                total = 0.0
-                for t in range(r):
-                    delta = problem.points[i, t] - vector[t]
-                    total += delta * delta
-                after[i] = min(after[i], total)
-        # The next set in turn that has room.
-        tries = 0
-        q = (q + 1) % n_sets
-        while present[q] == problem.sizes[q] and tries < n_sets:
-            q = (q + 1) % n_sets
-            tries += 1
-        if present[q] == problem.sizes[q]:
-            break
-        total = 0.0
-        for i in range(n):
-            total += problem.weights[i] * after[i]
-            cumulative[i] = total
+    for g in range(problem.sizes[0]):
+        for t in range(r):
+            theta[g, t] = problem.points[first, t]
+    sample = np.empty(min(n, SAMPLED), dtype=np.int64)
+    for m in range(sample.shape[0]):
+        sample[m] = m if n <= SAMPLED else np.random.randint(n)
+    vector = np.empty(r)
+    chosen = np.empty(r)
+    digits = np.empty(n_sets, dtype=np.int64)
+    largest = 0
+    for q in range(n_sets):
+        largest = max(largest, problem.sizes[q])
+    for place in range(1, largest):
         start = 0
-        for s in range(q):
-            start += problem.sizes[s]
-        i = draw(cumulative) if total > 0.0 else np.random.randint(n)
-        for s in range(n_sets):
-            digits[s] = np.random.randint(present[s])
-        vector[:] = theta[start]
-        propose(theta, problem, desk, q, i, digits, vector)
-        theta[start + present[q]] = vector
-        present[q] += 1
+        for q in range(n_sets):
+            if place < problem.sizes[q]:
+                pack(theta, problem, desk)
+                assign(problem, desk)
+                for i in range(n):
+                    after[i] = distance(problem, desk.best[i], i)
+                total = accumulate(problem.weights, after, cumulative)
+                lowest = np.inf
+                for _ in range(2 + int(np.log(theta.shape[0]))):
+                    i = draw(cumulative) if total > 0.0 else np.random.randint(n)
+                    decode(np.random.randint(k), problem.sizes, digits)
+                    vector[:] = theta[start]
+                    propose(theta, problem, desk, q, i, digits, vector)
+                    value = potential(theta, problem, desk, q, vector, after, sample)
+                    if value < lowest:
+                        lowest = value
+                        chosen[:] = vector
+                if lowest < np.inf:
+                    theta[start + place] = chosen
+            start += problem.sizes[q]

@@ -22,8 +22,11 @@ from polymeans.search.halving import State, distinct, improve, local_search, sho
 from polymeans.search.problem import GridProblem, as_grid
 from polymeans.search.summary import Summary, summarize
 
-#: Candidates carried from the summary to the data.
+#: Candidates carried from the summary to the data, iterations they get in a first look at all its
+#: columns, and on all rows: so many for each while so many are kept.
 CARRIED = 5
+LIFTED_ITERATIONS = 15
+FINALS = ((4, 2), (12, 1))
 
 MOVES = ("swap", "shake", "melt")
 
@@ -34,7 +37,7 @@ POLISHED, POLISH_PASSES = 2**24, 300
 
 #: Multiplications all trials on the summary may cost at effort 1, some seconds on one core; and
 #: what they may cost without anybody noticing, so that small problems are searched harder.
-AFFORDABLE, CHEAP = 6e10, 2e9
+AFFORDABLE, CHEAP = 2.5e10, 2e9
 
 #: More centroids than this are not searched for: the best of a few residual starts must do.
 SEARCHABLE = 1000
@@ -167,12 +170,13 @@ def finalist(
             scale_later_sets(split(candidate, sizes))
     vectors = candidates[0]
     if len(candidates) > 1:
-        runs = [
-            descend(rows, grid_codebook(rows, start, sizes, aggregator), max_iter=15, tol=1e-5)
-            for start in candidates
-        ]
-        vectors = min(runs, key=lambda run: run.inertia).codebook.precise
-        ledger.passes += sum(run.n_iter for run in runs)
+        codebooks = [grid_codebook(rows, start, sizes, aggregator) for start in candidates]
+        for max_iter, n_kept in FINALS:
+            runs = [descend(rows, book, max_iter=max_iter, tol=1e-5) for book in codebooks]
+            runs.sort(key=lambda run: run.inertia)
+            codebooks = [run.codebook for run in runs[:n_kept]]
+            ledger.passes += sum(run.n_iter for run in runs)
+        vectors = codebooks[0].precise
     if rows.n_samples * max(rows.n_features, int(np.prod(sizes))) > POLISHED:
         return vectors
     return polish(rows, vectors, sizes, aggregator, effort, rng, ledger)
@@ -193,7 +197,7 @@ def polish(
     problem = GridProblem(points - mean, rows.weights, sizes, aggregator)
     start = vectors.copy()
     start[: sizes[0]] -= mean
-    budget = min(POLISH_PASSES * effort, 0.1 * effort * AFFORDABLE / problem.pass_cost)
+    budget = min(POLISH_PASSES * effort, effort * CHEAP / problem.pass_cost)
     value, _ = problem.descend(start, 30, 1e-4)
     state = State(start, value, rng)
     improve(problem, state, MOVES, budget)
@@ -238,7 +242,7 @@ def search(
     states = short_starts(problem, start_makers(problem), plan.n_starts, plan.n_kept, rng, map_)
     states = local_search(problem, states, MOVES, plan.budget, map_)
     ledger.add(problem)
-    return [lift(state.vectors, problem, summary) for state in distinct(states, CARRIED)]
+    return map_(lambda state: lift(state.vectors, problem, summary), distinct(states, CARRIED))
 
 
 def larger_first(sizes: Sequence[int]) -> list[int]:
@@ -282,7 +286,7 @@ def lift(
         points = summary.sources - summary.mean
         full = GridProblem(points, summary.source_weights, sizes, problem.aggregator)
         lifted[:first] -= summary.mean
-        full.descend(lifted, 60, 1e-4)
+        full.descend(lifted, LIFTED_ITERATIONS, 1e-3)
         lifted[:first] += summary.mean
     return lifted
 

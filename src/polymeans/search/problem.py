@@ -94,7 +94,9 @@ class GridProblem:
         self, vectors: NDArray[np.float64], max_iter: int, tol: float, rival: float = np.inf
     ) -> tuple[float, int]:
         """Lloyd in place: the objective and the passes it took. Gives up on what cannot win."""
-        return self._trial("lloyd", vectors, max_iter, tol, rival)
+        value, passes = self._run("lloyd", vectors, max_iter, tol, rival)
+        self._passes.append(passes)
+        return value, passes
 
     def move(
         self, kind: str, turn: int, vectors: NDArray[np.float64], value: float, seed: int
@@ -103,14 +105,22 @@ class GridProblem:
 
         ``turn`` counts how often this kind was tried since it last helped.
         """
-        limits = TRIAL_ITERATIONS, TRIAL_TOL, value
+        from polymeans.kernels.search import MELTS, SHAKES
+
         if kind == "swap":
-            return self._trial("swap", vectors, turn, seed, *limits)
-        if kind == "shake":
-            return self._trial("shake", vectors, NOISES[turn % len(NOISES)], seed, *limits)
-        mean_distance = (value + self.offset) / self.mass
-        hottest = TEMPERATURES[turn % len(TEMPERATURES)]
-        return self._trial("melt", vectors, hottest, mean_distance, *limits)
+            self._run("swap", vectors, turn, seed)
+            extra = 2
+        elif kind == "shake":
+            self._run("shake", vectors, NOISES[turn % len(NOISES)], seed)
+            extra = SHAKES
+        else:
+            mean_distance = (value + self.offset) / self.mass
+            hottest = TEMPERATURES[turn % len(TEMPERATURES)]
+            self._run("melt", vectors, hottest, mean_distance)
+            extra = MELTS
+        self._passes.append(extra)
+        value, passes = self.descend(vectors, TRIAL_ITERATIONS, TRIAL_TOL, value)
+        return value, passes + extra
 
     def labels(self, vectors: NDArray[np.float64]) -> NDArray[np.int64]:
         """Nearest centroid of each row."""
@@ -154,11 +164,6 @@ class GridProblem:
         return vectors
 
     # --- machinery -----------------------------------------------------------------------------
-
-    def _trial(self, name: str, vectors: NDArray[np.float64], *arguments: Any) -> tuple[float, int]:
-        value, passes = self._run(name, vectors, *arguments)
-        self._passes.append(passes)
-        return value, passes
 
     def _run(self, name: str, vectors: NDArray[np.float64], *arguments: Any) -> Any:
         from polymeans.kernels import search
