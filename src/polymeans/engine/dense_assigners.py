@@ -64,19 +64,22 @@ class DenseLloyd:
     def pack_centers(self, centers: NDArray[Any]) -> Any:
         """The same for centroids that are at hand."""
         from polymeans.kernels.dense import Frame, pack_panels
+        from polymeans.kernels.vector import tile_terms
 
         rows = self.rows
         norms = np.empty(self.n_clusters)
         pack_panels(centers, rows.shift, self.panels, norms)
         unit = np.finfo(rows.dtype).eps / 2
-        longest = float(norms.max())
-        terms = 1.25 * (rows.n_features + 8) * unit
+        terms = 1.25 * tile_terms(rows.n_features) * unit
         exact = 1.25 * (rows.n_features + 8) * np.finfo(np.float64).eps
         # Distances are formed as |x|² + 2 score in the rows' precision.
         own = 4 * unit + exact
         # Products too small for their type vanish, whatever they are relative to.
         faint = 4 * (rows.n_features + 8) * float(np.finfo(rows.dtype).tiny)
-        error = np.array([terms * longest, (terms + exact) * longest**2 + faint, own])
+        # The argument about long centroids needs errors well below their squared length.
+        shortest = float(norms.min()) if terms + exact < 0.02 else np.inf
+        certain = np.sqrt(max(0.0, 1 - 16 * terms)) * (1 - 2.0**-20)
+        error = np.array([terms, terms + exact, faint, own, float(norms.max()), shortest, certain])
         return Frame(rows.shift, rows.shifted, rows.norms, error)
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:

@@ -1,5 +1,6 @@
 """Assigners for centroids that are combinations of protocentroids."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,19 +33,21 @@ class _GridScan:
         self.n_columns = self.n_clusters // self.n_rows
         self.starts = np.cumsum((0, *self.sizes)).astype(np.int64)
 
-    def make_grid(self, gram: NDArray[np.float64], length: Any) -> Any:
-        """The table for protocentroids of this Gram matrix and rows of at most ``length``."""
+    def make_grid(self, gram: NDArray[np.float64], length: int, roundings: float) -> Any:
+        """The table for protocentroids of this Gram matrix; the rest is for its errors."""
         from polymeans.kernels.grid import Grid
 
         cross = pair_table(gram, self.sizes).reshape(self.n_rows, self.n_columns)
         cross = cross.astype(np.float32)
-        errors = self._errors(gram, length)
+        errors = self._errors(gram, length, roundings)
         return Grid(cross, cross.min(axis=1), self.split, self.starts, errors)
 
-    def _errors(self, gram: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    def _errors(
+        self, gram: NDArray[np.float64], length: int, roundings: float
+    ) -> NDArray[np.float64]:
         """Coefficients of a bound on the error of a score, see ``kernels.grid.Grid``.
 
-        ``length`` is the number of terms in an inner product.
+        ``length`` is the number of terms in an inner product, ``roundings`` what they suffer.
         """
         norms = np.sqrt(np.maximum(np.diag(gram), 0.0))
         reach = sum(float(part.max()) for part in np.split(norms, self.starts[1:-1]))
@@ -54,7 +57,7 @@ class _GridScan:
         # itself; |score| and all partial sums are at most |x| reach + reach².
         if self.rows.is_sparse:
             unit = single
-        terms = 1.25 * (length + 8) * unit + (4 * len(self.sizes) + 16) * single
+        terms = 1.25 * roundings * unit + (4 * len(self.sizes) + 16) * single
         exact = 1.25 * (length + 8) * 2 * double
         faint = 4 * (length + 8) * float(np.finfo(np.float32).tiny)
         return np.array([(terms + 2 * exact) * reach, (terms + exact) * reach**2 + faint, exact])
@@ -94,14 +97,16 @@ class DenseSums(_GridScan):
         """Write every row's label."""
         from polymeans.kernels import dense, khatri_rao
         from polymeans.kernels.grid import SIDE
+        from polymeans.kernels.vector import tile_terms
 
         rows, packer, book = self.rows, self.packer, codebook.book
         shift = rows.shift.astype(np.float64)
         theta = codebook.precise_rounded()
         theta[: self.sizes[0]] -= shift
         dense.pack_panels(theta, np.zeros(rows.n_features), packer.panels, np.empty(len(theta)))
-        grid = self.make_grid(codebook.gram(shift), rows.n_features)
-        frame = dense.Frame(rows.shift, rows.shifted, rows.norms, np.zeros(3))
+        roundings = tile_terms(rows.n_features)
+        grid = self.make_grid(codebook.gram(shift), rows.n_features, roundings)
+        frame = dense.Frame(rows.shift, rows.shifted, rows.norms, np.zeros(7))
         shape = (len(packer.lane_cluster), SIDE, packer.width)
         zeros = np.zeros((1, SIDE), dtype=np.float32)
         rows.each(
@@ -144,7 +149,8 @@ class SparseSums(_GridScan):
             (codebook.n_features, -(-n_protocentroids // _LANES) * _LANES), dtype=np.float32
         )
         table[:, :n_protocentroids] = codebook.protocentroids.T
-        grid = self.make_grid(gram, int(rows.lengths.max(initial=0)) + 24)
+        longest = int(rows.lengths.max(initial=0))
+        grid = self.make_grid(gram, longest, longest + 32.0)
         half_norms = (0.5 * np.diag(gram)).astype(np.float32)
         zeros = np.zeros((1, SIDE), dtype=np.float32)
         rows.each(
@@ -187,14 +193,11 @@ class StreamedProducts(DenseLloyd):
         best = np.full(rows.n_samples, np.inf, dtype=rows.dtype)
         second = np.full(rows.n_samples, np.inf, dtype=rows.dtype)
         nearest = np.zeros(rows.n_samples, dtype=np.int32)
-        error = np.zeros(3)
-        for lo in range(0, codebook.n_clusters, CHUNK):
-            hi = min(lo + CHUNK, codebook.n_clusters)
-            part = self if hi - lo == self.n_clusters else DenseLloyd(rows, hi - lo)
-            frame = part.pack_centers(codebook.some_centers(lo, hi))
-            error = np.maximum(error, frame.error)
+        error = None
+        for base, part, frame in self._parts(codebook):
+            error = frame.error if error is None else _worse(error, frame.error)
             rows.each(
-                lambda a, b, part=part, frame=frame, base=lo: khatri_rao.meet_more_centroids(
+                lambda a, b, base=base, part=part, frame=frame: khatri_rao.meet_more_centroids(
                     rows.arrays,
                     frame,
                     part.panels,
@@ -209,8 +212,43 @@ class StreamedProducts(DenseLloyd):
                 )
             )
         frame = frame._replace(error=error)
+        limits = np.empty(rows.n_samples)
         rows.each(
-            lambda a, b: khatri_rao.decide(
-                rows.arrays, frame, book, best, second, nearest, a, b, labels
-            )
+            lambda a, b: khatri_rao.decide(frame, best, second, nearest, a, b, labels, limits)
         )
+        unsettled = np.flatnonzero(labels < 0)
+        if len(unsettled) == 0:
+            return
+        exact = np.full(len(unsettled), np.inf)
+        ranges = rows.threads.ranges(len(unsettled))
+        for base, part, frame in self._parts(codebook):
+            rows.threads.map(
+                lambda r, base=base, part=part, frame=frame: khatri_rao.settle_more_centroids(
+                    rows.arrays,
+                    frame,
+                    book,
+                    part.panels,
+                    base,
+                    unsettled[slice(*r)],
+                    limits,
+                    exact[slice(*r)],
+                    labels,
+                    np.empty((1, rows.n_features), dtype=rows.dtype),
+                    part.tile_buffer(),
+                ),
+                ranges,
+            )
+
+    def _parts(self, codebook: Any) -> Iterator[tuple[int, DenseLloyd, Any]]:
+        """Centroids a few at a time: the first one's number, their panels, and the frame."""
+        for lo in range(0, codebook.n_clusters, CHUNK):
+            hi = min(lo + CHUNK, codebook.n_clusters)
+            part = self if hi - lo == self.n_clusters else DenseLloyd(self.rows, hi - lo)
+            yield lo, part, part.pack_centers(codebook.some_centers(lo, hi))
+
+
+def _worse(error: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The error of scores of two parts together: their longest and their shortest centroid."""
+    worse = np.maximum(error, other)
+    worse[5] = min(error[5], other[5])
+    return worse

@@ -68,7 +68,8 @@ class DenseRows:
         # float32 scores of rows far from the origin would drown in rounding: subtract the mean
         # where it is the larger part of the rows' length. A sample tells; labels are exact for
         # any shift.
-        sample = X[:: max(1, self.n_samples // 1024)].astype(np.float64)
+        n_sampled = int(np.clip(2**20 // max(1, self.n_features), 32, 1024))
+        sample = X[:: max(1, self.n_samples // n_sampled)].astype(np.float64)
         mean = sample.mean(axis=0)
         self.shifted = not spherical and bool(np.sum(mean**2) > sample.var(axis=0).sum())
         self.shift = (mean if self.shifted else np.zeros(self.n_features)).astype(X.dtype)

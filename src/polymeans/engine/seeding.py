@@ -206,7 +206,7 @@ def _distances_among(
         DenseLloyd(few, len(others)).assign(codebook, labels, labels)
         return own_distances(few, codebook, labels) * few.unit * few.unit
     # Few rows against few rows: a product of two sparse matrices touches least.
-    matrix = rows._matrix()
+    matrix = rows.matrix()
     products = (matrix[some] @ matrix[others].T).toarray()
     scale = rows.norms[some][:, None] ** 2 + rows.norms[others] ** 2
     distances = scale - 2 * products

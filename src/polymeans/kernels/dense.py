@@ -36,15 +36,13 @@ _FAST = {"nnan", "nsz"}
 
 
 class Frame(NamedTuple):
-    """Where rows are measured from, and how far off a score can be.
-
-    The error of a score is at most ``error[0] * norm + error[1] + error[2] * norm²``.
-    """
+    """Where rows are measured from, and how far off a score can be; see :func:`score_error`."""
 
     shift: np.ndarray  # (d,)
     shifted: bool  # whether the shift is not zero
     norms: np.ndarray  # (n,) norms of the shifted rows
-    error: np.ndarray  # (3,)
+    error: np.ndarray  # (7,) from ``Frame`` makers: terms, squares, faint, own, longest, shortest,
+    # and the share of a group's distance that is certain
 
 
 class Panels(NamedTuple):
@@ -78,8 +76,15 @@ def load_block(values, frame, lo, hi, block):
 
 @kernel
 def score_error(frame, i):
+    """How far off row i's score can be for any centroid that might be its nearest.
+
+    With c the shortest centroid, nothing longer than 2|x| + |c| can be nearest. Scores of
+    centroids twice that long may be further off, but not by as much as they lie behind.
+    """
     norm = frame.norms[i]
-    return frame.error[0] * norm + frame.error[1] + frame.error[2] * norm * norm
+    error = frame.error
+    reach = min(error[4], 4.0 * norm + 2.0 * error[5])
+    return (error[0] * norm + error[1] * reach) * reach + error[2] + error[3] * norm * norm
 
 
 @kernel
@@ -257,6 +262,7 @@ def assign_lazy(
     # Own distances are quick ones: this is how far they can be off, relatively.
     blur = (rows.values.shape[1] + 8) * (2.0**-24 if width == 16 else 2.0**-53)
     faint = (rows.values.shape[1] + 8) * (1e-37 if width == 16 else 1e-307)
+    certain = np.float32(frame.error[6])
     examined = 0
     for b0 in range(lo, hi, block.shape[0]):
         b1 = min(b0 + block.shape[0], hi)
@@ -383,7 +389,7 @@ def assign_lazy(
                     g = 16 * c + lowest_bit(mask)
                     mask &= mask - np.uint32(1)
                     s = runner_up[b, g] if lane_of[b, g] == cluster_lane[label] else first[b, g]
-                    distance = np.sqrt(max(np.float32(0.0), base + np.float32(s + s)))
+                    distance = certain * np.sqrt(max(np.float32(0.0), base + np.float32(s + s)))
                     # Squares beyond float32 are far, but not for ever.
                     distance = min(distance, FAR)
                     lower[i, g] = (distance + travelled[g]) * DOWN - LEAST

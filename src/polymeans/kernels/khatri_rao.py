@@ -115,28 +115,48 @@ def meet_more_centroids(
 
 @kernel
 def decide(
-    rows,  # IN  row container
     frame,
-    book,  # IN  the grid's exact form
     best,  # IN  (n,)
     second,  # IN  (n,)
     nearest,  # IN  (n,)
     lo,
     hi,
-    labels,  # OUT (n,)
+    labels,  # OUT (n,) -1 where the two best scores are too close
+    limits,  # OUT (n,) scores above this are certainly not the nearest's
 ):
-    """Labels where the two best scores are clearly apart, exact scores of everything elsewhere."""
-    n_clusters = book.half_norms.shape[0]
     for i in range(lo, hi):
-        if second[i] - best[i] > 2 * score_error(frame, i):
-            labels[i] = nearest[i]
-            continue
-        lowest = np.inf
-        for j in range(n_clusters):
-            score = exact_score(rows, i, book, j)
-            if score < lowest:
-                lowest = score
-                labels[i] = j
+        reach = score_error(frame, i)
+        limits[i] = best[i] + 2 * reach
+        labels[i] = nearest[i] if second[i] - best[i] > 2 * reach else -1
+
+
+@kernel
+def settle_more_centroids(
+    rows,  # IN  row container
+    frame,
+    book,  # IN  the grid's exact form
+    panels,  # IN  some centroids, packed
+    base,  # IN  number of the first of them
+    chosen,  # IN  (m,) rows that are not decided
+    limits,  # IN  (n,)
+    exact,  # INOUT (m,) best exact score so far
+    labels,  # INOUT (n,) and whose it is
+    block,  # BUFFER (1, d)
+    tile,  # BUFFER
+):
+    """Exact scores of those centroids that could be nearest; lower numbers come first."""
+    for position in range(chosen.shape[0]):
+        i = chosen[position]
+        x = load_block(rows.values, frame, i, i + 1, block)
+        for p in range(panels.values.shape[0]):
+            tile_scores(x, 0, 0, 0, 0, panels.values[p], panels.starts[p], tile.scores)
+            for lane in range(panels.clusters.shape[1]):
+                if panels.clusters[p, lane] >= 0 and tile.scores[0, lane] <= limits[i]:
+                    j = base + panels.clusters[p, lane]
+                    score = exact_score(rows, i, book, j)
+                    if score < exact[position] or (score == exact[position] and j < labels[i]):
+                        exact[position] = score
+                        labels[i] = j
 
 
 @kernel

@@ -23,6 +23,10 @@ PANEL_BYTES = 64
 #: Rows a register tile handles at once.
 TILE_ROWS = 4
 
+#: Features summed up before they join the total: rounding errors grow with the length of a stretch
+#: plus the number of stretches, not with the number of features.
+STRETCH = 256
+
 #: Table columns one vector holds, and the most columns one walk over a CSR row handles.
 LANES = 16
 STREAM_COLUMNS = 64
@@ -38,6 +42,11 @@ _VECTOR = ir.VectorType(_F32, LANES)
 def panel_width(itemsize: int) -> int:
     """Number of centroids that lie side by side in one panel."""
     return PANEL_BYTES // itemsize
+
+
+def tile_terms(n_features: int) -> float:
+    """Roundings a tile's score has seen at most."""
+    return min(n_features, STRETCH) + -(-n_features // STRETCH) + 8.0
 
 
 def has_fast_halves() -> bool:
@@ -198,7 +207,14 @@ def _emit_tile(context, builder, signature, args):
             for row, s in zip(rows, sums)
         ]
 
-    totals = loop(builder, _I64(0), n_features, 1, [initial] * TILE_ROWS, body)
+    def stretch(begin, totals):
+        end = builder.add(begin, _I64(STRETCH))
+        end = builder.select(builder.icmp_signed("<", end, n_features), end, n_features)
+        zero = ir.Constant(vector, [0.0] * vector.count)
+        sums = loop(builder, begin, end, 1, [zero] * TILE_ROWS, body)
+        return [builder.fadd(total, s) for total, s in zip(totals, sums)]
+
+    totals = loop(builder, _I64(0), n_features, STRETCH, [initial] * TILE_ROWS, stretch)
     return scalar, itemsize, vector, totals
 
 
