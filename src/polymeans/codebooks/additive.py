@@ -6,7 +6,7 @@ masses of pairs of protocentroids beside it; the right-hand side holds the sums 
 protocentroid. Nothing of size k x d is needed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.linalg
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from polymeans.codebooks.aggregation import center_later_sets, split
 
 #: Eigenvalues of the normalised system below this are directions the rows do not determine; pivots
-#: below the second call for a closer look.
-_UNDETERMINED, _POORLY_DETERMINED = 1e-10, 1e-7
+#: below the second call for a closer look, above the third for none at all.
+_UNDETERMINED, _POORLY_DETERMINED, _WELL_DETERMINED = 1e-10, 1e-7, 1e-2
 
 
 def pair_masses(masses: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -75,24 +75,21 @@ def solve_additive(
     mass = np.diag(system)
     # Measured in their own mass, light protocentroids are as well determined as heavy ones.
     root = np.sqrt(np.where(mass > 0, mass, 1.0))
-    inverse = _inverter(system / root / root[:, None], root, sizes)
+    inverse, rounds = _inverse(system / root / root[:, None], root, sizes)
+    inverse = inverse / root / root[:, None]
     result = stacked
-    largest = np.inf
-    for _ in range(3):  # the later rounds remove what rounding left of the first
-        residual = (sums - system @ result) / root[:, None]
-        before, largest = largest, float(np.abs(residual).max(initial=0.0))
-        if largest <= 1e-12 * float(np.abs(sums / root[:, None]).max(initial=0.0)):
-            break
-        if largest >= before:
-            break
-        result = result + inverse(residual) / root[:, None]
+    for _ in range(rounds):
+        result = result + inverse @ (sums - system @ result)
     return result
 
 
-def _inverter(
+def _inverse(
     normalised: NDArray[np.float64], root: NDArray[np.float64], sizes: Sequence[int]
-) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    """The pseudo-inverse of the normalised system, as a function of right-hand sides."""
+) -> tuple[NDArray[np.float64], int]:
+    """The pseudo-inverse of the normalised system, and how often to apply it.
+
+    The second time removes what rounding left of the first, where that is anything.
+    """
     # A shift from one set to another is always undetermined. Where nothing else is, giving these
     # directions an eigenvalue makes the matrix positive definite, and a Cholesky factor will do.
     owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -104,14 +101,16 @@ def _inverter(
     filled = normalised + shifts @ shifts.T + np.diag(empty.astype(float))
     try:
         factor = scipy.linalg.cho_factor(filled, lower=True, check_finite=False)
-        if np.diag(factor[0]).min() ** 2 > _POORLY_DETERMINED:
-            return lambda right: scipy.linalg.cho_solve(factor, right, check_finite=False)
+        pivot = float(np.diag(factor[0]).min()) ** 2
+        if pivot > _POORLY_DETERMINED:
+            inverse = scipy.linalg.cho_solve(factor, np.eye(len(filled)), check_finite=False)
+            return inverse, 1 if pivot > _WELL_DETERMINED else 2
     except np.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(normalised)
     kept = values > _UNDETERMINED * max(values[-1], 1.0)
     values, vectors = values[kept], vectors[:, kept]
-    return lambda right: vectors @ ((vectors.T @ right) / values[:, None])
+    return (vectors / values) @ vectors.T, 2
 
 
 def fit_additive(

@@ -49,7 +49,9 @@ class GridCodebook:
         self.n_features = protocentroids.shape[1]
         self.n_clusters = int(np.prod(self.sizes))
         self.full = full
+        #: The protocentroids as fitted, and as they are seen: rounded to the rows' dtype.
         self.precise = protocentroids.astype(np.float64)
+        self.seen = self.precise.copy()
         self.for_sparse_rows = for_sparse_rows
         #: Passes over the rows it took to find where to start.
         self.passes_before = 0.0
@@ -93,6 +95,7 @@ class GridCodebook:
 
     def _round(self) -> None:
         self.protocentroids = self.precise.astype(self.protocentroids.dtype)
+        self.seen = self.protocentroids.astype(np.float64)
         self.full = None
 
 
@@ -112,19 +115,22 @@ class AdditiveCodebook(GridCodebook):
 
     def gram(self, origin: Any = 0.0) -> NDArray[np.float64]:
         """Inner products of the protocentroids, the first set measured from the origin."""
-        theta = self.precise_rounded() if self.full is None else self.full.copy()
-        theta[: self.sizes[0]] -= origin
+        theta = self.about(origin) if self.full is None else self.full
         return theta @ theta.T
 
-    def precise_rounded(self) -> NDArray[np.float64]:
-        """The protocentroids as they are seen, in float64."""
-        return self.protocentroids.astype(np.float64)
+    def about(self, origin: Any) -> NDArray[np.float64]:
+        """The protocentroids as they are seen, the first set measured from the origin."""
+        if not np.any(origin):
+            return self.seen
+        theta = self.seen.copy()
+        theta[: self.sizes[0]] -= origin
+        return theta
 
     def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
         """Move all protocentroids to their best place; how far the centroids went altogether."""
         first = self.sizes[0]
         origin = statistics.origin
-        before = self.precise_rounded()
+        before = self.seen
         system = pair_masses(statistics.masses, self.sizes)
         theta = self.precise
         theta[:first] -= origin
@@ -133,27 +139,29 @@ class AdditiveCodebook(GridCodebook):
         theta[:first] += origin
         self.precise = theta
         self._round()
-        return np.array([np.sqrt(self._squared_travel(self.precise_rounded() - before))])
+        step = self.seen - before
+        self.drifts = split(np.sqrt(np.einsum("ij,ij->i", step, step)), self.sizes)
+        return np.array([np.sqrt(self._squared_travel(step))])
 
     def _squared_travel(self, step: NDArray[np.float64]) -> float:
         """Σ_c |Σ_q step of c's member of set q|², from the sets alone."""
         total = 0.0
-        sums = []
-        for part, h in zip(split(step, self.sizes), self.sizes):
-            total += self.n_clusters / h * float(np.sum(part * part))
-            sums.append(part.sum(axis=0) / h)
-        for q, mean in enumerate(sums):
-            for other in sums[:q]:
+        means = []
+        for part, drift, h in zip(split(step, self.sizes), self.drifts, self.sizes):
+            total += self.n_clusters / h * float(drift @ drift)
+            means.append(part.mean(axis=0))
+        for q, mean in enumerate(means):
+            for other in means[:q]:
                 total += 2 * self.n_clusters * float(mean @ other)
         return max(0.0, total)
 
     def inertia(self, rows: Any, statistics: Any) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows."""
-        theta = self.precise_rounded()
-        theta[: self.sizes[0]] -= statistics.origin
+        theta = self.about(statistics.origin)
         system = pair_masses(statistics.masses, self.sizes)
-        fit = float(np.sum(theta * (system @ theta - 2 * statistics.sums)))
-        return max(0.0, statistics.total_square + fit)
+        squares = float(np.sum(system * (theta @ theta.T)))
+        products = float(np.einsum("ij,ij->", theta, statistics.sums))
+        return max(0.0, statistics.total_square + squares - 2 * products)
 
 
 def pair_table(gram: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:

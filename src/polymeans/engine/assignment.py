@@ -116,7 +116,8 @@ def make_statistics(rows: Any, codebook: Any) -> Any:
     if isinstance(codebook, MultiplicativeCodebook):
         if not codebook.stored:
             return DeferredStatistics(rows, codebook.n_clusters)
-        return ClusterStatistics(rows, np.zeros((codebook.n_clusters, codebook.n_features)))
+        sums = np.zeros((codebook.n_clusters, codebook.n_features))
+        return ClusterStatistics(rows, sums, track=False)
     return ClusterStatistics(rows, codebook.numerators())
 
 

@@ -10,9 +10,6 @@ from polymeans.codebooks.khatri_rao import CHUNK, pair_table
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.statistics import Change
 
-#: A table row read for a nonzero is a multiple of this many columns.
-_LANES = 16
-
 
 def halfway(sizes: tuple[int, ...]) -> int:
     """Where to cut the sets in two so that both parts have about as many combinations."""
@@ -101,8 +98,7 @@ class DenseSums(_GridScan):
 
         rows, packer, book = self.rows, self.packer, codebook.book
         shift = rows.shift.astype(np.float64)
-        theta = codebook.precise_rounded()
-        theta[: self.sizes[0]] -= shift
+        theta = codebook.about(shift)
         dense.pack_panels(theta, np.zeros(rows.n_features), packer.panels, np.empty(len(theta)))
         roundings = tile_terms(rows.n_features)
         grid = self.make_grid(codebook.gram(shift), rows.n_features, roundings)
@@ -137,18 +133,21 @@ class SparseSums(_GridScan):
     codebook : AdditiveCodebook
     """
 
+    def __init__(self, rows: Any, codebook: Any) -> None:
+        from polymeans.kernels.vector import LANES
+
+        super().__init__(rows, codebook)
+        n_columns = -(-int(self.starts[-1]) // LANES) * LANES
+        self.table = np.zeros((codebook.n_features, n_columns), dtype=np.float32)
+
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
         from polymeans.kernels import khatri_rao
         from polymeans.kernels.grid import SIDE
 
         rows, book = self.rows, codebook.book
-        n_protocentroids = int(self.starts[-1])
         gram = codebook.gram()
-        table = np.zeros(
-            (codebook.n_features, -(-n_protocentroids // _LANES) * _LANES), dtype=np.float32
-        )
-        table[:, :n_protocentroids] = codebook.protocentroids.T
+        self._fill_table(codebook)
         longest = int(rows.lengths.max(initial=0))
         grid = self.make_grid(gram, longest, longest + 32.0)
         half_norms = (0.5 * np.diag(gram)).astype(np.float32)
@@ -159,17 +158,35 @@ class SparseSums(_GridScan):
                 rows.values32,
                 rows.norms,
                 book,
-                table,
+                self.table,
                 half_norms,
                 grid,
                 lo,
                 hi,
                 previous,
                 labels,
-                np.empty(table.shape[1], dtype=np.float32),
+                np.empty(self.table.shape[1], dtype=np.float32),
                 self.sides(),
                 zeros,
             )
+        )
+
+    def _fill_table(self, codebook: Any) -> None:
+        """Protocentroids feature by feature.
+
+        In float32: halves, which serve free centroids well, leave so many rows to be settled
+        exactly that reading half as much does not pay for it.
+        """
+        from polymeans.kernels import sparse
+
+        everyone = np.arange(self.starts[-1])
+        ones, residue = np.ones(len(everyone)), np.zeros(len(everyone))
+        threads = self.rows.threads
+        threads.map(
+            lambda r: sparse.fill_columns(
+                codebook.protocentroids, ones, everyone, *r, self.table, residue.copy()
+            ),
+            threads.ranges(codebook.n_features, smallest=256),
         )
 
 

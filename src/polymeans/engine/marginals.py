@@ -35,7 +35,9 @@ class MarginalStatistics:
         self.masses = np.zeros(int(np.prod(self.sizes)))
         self._stacked = np.zeros((sum(self.sizes), len(self.origin)))
         edges = np.cumsum((0, *self.sizes))
-        self.sets = [ClusterStatistics(rows, self._stacked[lo:hi]) for lo, hi in pairwise(edges)]
+        self.sets = [
+            ClusterStatistics(rows, self._stacked[lo:hi], track=False) for lo, hi in pairwise(edges)
+        ]
         self.total_square = self.sets[0].total_square
 
     @property

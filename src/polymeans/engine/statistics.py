@@ -72,10 +72,16 @@ class ClusterStatistics:
     rows : DenseRows or SparseRows
     numerators : ndarray of shape (n_clusters, n_features), float64
         What stands in for the sums before there are any; becomes the array of sums.
+    track : bool, default=None
+        Keep ``squares`` and ``cross`` of the sums current. None: for sparse rows, where codebooks
+        of sums ask for them and short rows make it cheap.
     """
 
-    def __init__(self, rows: Any, numerators: NDArray[np.float64]) -> None:
+    def __init__(
+        self, rows: Any, numerators: NDArray[np.float64], track: bool | None = None
+    ) -> None:
         self.rows = rows
+        self.track = rows.is_sparse if track is None else track
         n_clusters = len(numerators)
         self.sums = numerators
         self.mass = np.zeros(n_clusters)
@@ -142,7 +148,7 @@ class ClusterStatistics:
                 self.squares,
                 self._peaks,
                 self.cross,
-                rows.is_sparse,
+                self.track,
             ),
             self.rows.threads.shares(costs),
         )
@@ -170,6 +176,7 @@ class ClusterStatistics:
                 self._peaks,
                 self.cross,
                 np.empty(self.sums.shape[1]),
+                self.track,
             ),
             self.rows.threads.shares(np.diff(starts)[clusters]),
         )

@@ -65,10 +65,12 @@ def resum(
     peaks,  # OUT (k,) the same
     cross,  # OUT (k,) inner products of the new with the old sums
     previous,  # BUFFER (d,)
+    track,  # IN  whether squares and cross are wanted
 ):
     for j in clusters:
         total = sums[j]
-        previous[:] = total
+        if track:
+            previous[:] = total
         total[:] = 0.0
         mass_j = 0.0
         for m in range(starts[j], starts[j + 1]):
@@ -78,9 +80,10 @@ def resum(
             if w != 0.0:
                 add_row(rows, i, w, total)
         mass[j] = mass_j
-        squares[j] = dot(total, total)
-        peaks[j] = squares[j]
-        cross[j] = dot(total, previous)
+        if track:
+            squares[j] = dot(total, total)
+            peaks[j] = squares[j]
+            cross[j] = dot(total, previous)
 
 
 @kernel
