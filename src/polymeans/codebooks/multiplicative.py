@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from polymeans.codebooks.aggregation import scale_later_sets, split
 
 #: Sweeps at most, and the relative gain at which they stop.
-SWEEPS, SWEEP_TOL = 20, 1e-7
+SWEEPS, SWEEP_TOL = 20, 1e-6
 
 #: Features fitted together: enough to keep vector registers busy, few enough that the sums of all
 #: cells stay small where they are formed anew for each block.

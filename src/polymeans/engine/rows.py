@@ -56,7 +56,7 @@ class DenseRows:
         self.spherical = spherical
         self.n_samples, self.n_features = X.shape
         self.dtype = X.dtype
-        largest = max(float(X.max(initial=0)), -float(X.min(initial=0)))
+        largest = max(self.each(lambda lo, hi: dense.largest_entry(X, lo, hi)))
         self.unit = _power_of_two_unit(max(largest, reach))
         if self.unit != 1.0:
             X = (X / self.unit).astype(X.dtype, copy=False)

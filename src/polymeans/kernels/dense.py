@@ -417,6 +417,19 @@ def column_moments(
             totals[1, t] += w * (delta * delta)
 
 
+@kernel(fastmath={"nnan"})
+def largest_entry(values, lo, hi):
+    """Largest absolute value of rows lo:hi, in one pass."""
+    top = np.float64(0.0)
+    for i in range(lo, hi):
+        x = values[i]
+        row_top = abs(x[0])
+        for t in range(1, x.shape[0]):
+            row_top = max(row_top, abs(x[t]))
+        top = max(top, np.float64(row_top))
+    return top
+
+
 @kernel
 def shifted_norms(values, shift, lo, hi, out):
     for i in range(lo, hi):

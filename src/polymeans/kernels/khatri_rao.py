@@ -8,8 +8,9 @@ from polymeans.kernels.grid import SIDE, label_side_by_side
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import stream_products, tile_scores
 
-#: A coordinate that matters less than this, compared with its set's others, is left alone.
-UNDETERMINED = 1e-14
+#: Where what a coordinate is multiplied with is this small, squared and compared with its set's
+#: others, it is left alone: it would only become huge, in centroids no row uses.
+UNDETERMINED = 1e-6
 
 
 @kernel
@@ -200,13 +201,16 @@ def sweep_products(
     feature has converged, whatever the others of its block do.
     """
     n_sets, n_cells, width = sizes.shape[0], masses.shape[0], last - first
+    targets = np.empty((n_cells, width))
     scale = np.zeros(width)
     gain = np.zeros(width)
     active = np.ones(width, dtype=np.bool_)
+    member_mass = np.empty(sizes.max())
     for c in range(n_cells):
         if masses[c] > 0.0:
             for t in range(width):
                 s = sums[c, first + t - base] + masses[c] * origin[first + t]
+                targets[c, t] = s
                 scale[t] += s * s / masses[c]
     for _ in range(n_sweeps):
         gain[:] = 0.0
@@ -216,34 +220,46 @@ def sweep_products(
             stride //= sizes[q]
             numerators[: sizes[q]] = 0.0
             denominators[: sizes[q]] = 0.0
+            member_mass[:] = 0.0
             for c in range(n_cells):
                 mass = masses[c]
                 if mass <= 0.0:
                     continue
-                others[:] = 1.0
+                member_mass[c // stride % sizes[q]] += mass
+                fresh = True
                 other_start = 0
                 other_stride = n_cells
                 for r in range(n_sets):
                     other_stride //= sizes[r]
                     if r != q:
                         theta = stacked[other_start + c // other_stride % sizes[r]]
-                        for t in range(width):
-                            others[t] *= theta[first + t]
+                        if fresh:
+                            for t in range(width):
+                                others[t] = theta[first + t]
+                        else:
+                            for t in range(width):
+                                others[t] *= theta[first + t]
+                        fresh = False
                     other_start += sizes[r]
-                g = c // stride % sizes[q]
+                if fresh:  # a single set
+                    others[:] = 1.0
+                target = targets[c]
+                numerator = numerators[c // stride % sizes[q]]
+                denominator = denominators[c // stride % sizes[q]]
                 for t in range(width):
-                    s = sums[c, first + t - base] + mass * origin[first + t]
-                    numerators[g, t] += s * others[t]
-                    denominators[g, t] += mass * others[t] * others[t]
+                    numerator[t] += target[t] * others[t]
+                    denominator[t] += mass * others[t] * others[t]
             for t in range(width):
                 others[t] = 1e-200
                 for g in range(sizes[q]):
-                    others[t] = max(others[t], UNDETERMINED * denominators[g, t])
+                    if member_mass[g] > 0.0:
+                        share = denominators[g, t] / member_mass[g]
+                        others[t] = max(others[t], UNDETERMINED * share)
             for g in range(sizes[q]):
                 for t in range(width):
                     den = denominators[g, t]
                     # Where the rows say next to nothing about a coordinate it stays as it is.
-                    if active[t] and den > others[t]:
+                    if active[t] and den > others[t] * member_mass[g] and den > 1e-200:
                         new = numerators[g, t] / den
                         step = new - stacked[start + g, first + t]
                         gain[t] += den * step * step
