@@ -12,8 +12,8 @@ from conftest import make_documents
 from joblib import Parallel, delayed
 
 from polymeans import KMeans
-from polymeans.engine.threads import REDUCTION_ROWS, Threads, effective_n_threads
 from polymeans._base import _POOLED
+from polymeans.engine.threads import REDUCTION_ROWS, Threads, effective_n_threads
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -129,23 +129,41 @@ def _as_dtype_of(array, value):
 
 
 @kernel
-def grid_coordinate(book, j, t):
-    """Coordinate t of centroid j: sums as they are, products rounded to the data's dtype."""
-    theta = book.protocentroids
+def grid_members(book, j):
+    """Rows of the stacked protocentroids that centroid j is made of."""
+    n_sets = book.sizes.shape[0]
+    members = np.empty(n_sets, dtype=np.int64)
     stride = book.half_norms.shape[0]
     start = 0
-    value = 1.0 if book.multiply else 0.0
-    for q in range(book.sizes.shape[0]):
+    for q in range(n_sets):
         stride //= book.sizes[q]
-        digit = j // stride % book.sizes[q]
-        if book.multiply:
-            value *= np.float64(theta[start + digit, t])
-        else:
-            value += np.float64(theta[start + digit, t])
+        members[q] = start + j // stride % book.sizes[q]
         start += book.sizes[q]
+    return members
+
+
+@kernel
+def grid_centroid(book, j):
+    """Centroid j: sums as they are, products rounded to the data's dtype."""
+    theta = book.protocentroids
+    members = grid_members(book, j)
+    n_features = theta.shape[1]
+    centroid = np.empty(n_features)
+    first = theta[members[0]]
+    for t in range(n_features):
+        centroid[t] = first[t]
+    for q in range(1, members.shape[0]):
+        other = theta[members[q]]
+        if book.multiply:
+            for t in range(n_features):
+                centroid[t] *= np.float64(other[t])
+        else:
+            for t in range(n_features):
+                centroid[t] += np.float64(other[t])
     if book.multiply:
-        return np.float64(as_dtype_of(theta, value))
-    return value
+        for t in range(n_features):
+            centroid[t] = as_dtype_of(theta, centroid[t])
+    return centroid
 
 
 @overload(exact_score)
@@ -180,18 +198,40 @@ def _exact_grid_score(rows):
     if _is(rows, DenseArrays):
 
         def score_dense(rows, i, book, j):
-            total = 0.0
-            for t in range(rows.values.shape[1]):
-                delta = np.float64(rows.values[i, t]) - grid_coordinate(book, j, t)
-                total += delta * delta
-            return total
+            x = rows.values[i]
+            c = grid_centroid(book, j)
+            n_features = x.shape[0]
+            s0 = s1 = s2 = s3 = 0.0
+            t = 0
+            while t + 4 <= n_features:
+                d0 = np.float64(x[t]) - c[t]
+                d1 = np.float64(x[t + 1]) - c[t + 1]
+                d2 = np.float64(x[t + 2]) - c[t + 2]
+                d3 = np.float64(x[t + 3]) - c[t + 3]
+                s0 += d0 * d0
+                s1 += d1 * d1
+                s2 += d2 * d2
+                s3 += d3 * d3
+                t += 4
+            while t < n_features:
+                d0 = np.float64(x[t]) - c[t]
+                s0 += d0 * d0
+                t += 1
+            return (s0 + s1) + (s2 + s3)
 
         return score_dense
 
     def score_sparse(rows, i, book, j):
+        # A short row against wide centroids: only the coordinates it has. Products of sparse rows
+        # are kept as free centroids, so these are sums.
+        members = grid_members(book, j)
         total = 0.0
-        for p in range(rows.indptr[i], rows.indptr[i + 1]):
-            total += np.float64(rows.values[p]) * grid_coordinate(book, j, rows.indices[p])
+        for q in range(members.shape[0]):
+            theta = book.protocentroids[members[q]]
+            part = 0.0
+            for p in range(rows.indptr[i], rows.indptr[i + 1]):
+                part += np.float64(rows.values[p]) * np.float64(theta[rows.indices[p]])
+            total += part
         return book.half_norms[j] - total
 
     return score_sparse

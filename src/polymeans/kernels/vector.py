@@ -267,6 +267,37 @@ def tile_two_best(typingctx, X, i0, i1, i2, i3, panel, start, skip, best, second
     return signature, codegen
 
 
+def _prefetch(builder, address):
+    """Ask for the cache line at an address."""
+    byte = ir.IntType(8).as_pointer()
+    function = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.VoidType(), [byte, _I32, _I32, _I32]),
+        "llvm.prefetch.p0",
+    )
+    builder.call(function, [builder.inttoptr(address, byte), _I32(0), _I32(3), _I32(1)])
+
+
+@intrinsic
+def prefetch_row(typingctx, X, i):
+    """Bring row i on its way to the caches."""
+    signature = types.void(X, types.int64)
+
+    def codegen(context, builder, signature, args):
+        x = make_array(signature.args[0])(context, builder, args[0])
+        stride = cgutils.unpack_tuple(builder, x.strides, 2)[0]
+        begin = builder.add(builder.ptrtoint(x.data, _I64), builder.mul(args[1], stride))
+
+        def body(offset, carried):
+            _prefetch(builder, builder.add(begin, offset))
+            return []
+
+        loop(builder, _I64(0), stride, PANEL_BYTES, [], body)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
 def _distance_intrinsic(exact):
     """``Σ (X[i] - C[j])²``, either in one fixed order in float64 or as fast as it goes."""
 
@@ -389,12 +420,6 @@ def _make_stream(n_vectors):
             base = builder.add(base, builder.mul(column, _I64(entry_size)))
             out_data = make_array(out_type)(context, builder, args[6]).data
             out_data = builder.bitcast(builder.gep(out_data, [column]), _VECTOR.as_pointer())
-            byte = ir.IntType(8).as_pointer()
-            prefetch = cgutils.get_or_insert_function(
-                builder.module,
-                ir.FunctionType(ir.VoidType(), [byte, _I32, _I32, _I32]),
-                "llvm.prefetch.p0",
-            )
 
             def address(position):
                 feature = builder.load(builder.gep(index_array.data, [position]))
@@ -407,8 +432,7 @@ def _make_stream(n_vectors):
                 ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
                 soon = address(ahead)
                 for line in range(0, n_vectors * LANES * entry_size, 64):
-                    where = builder.inttoptr(builder.add(soon, _I64(line)), byte)
-                    builder.call(prefetch, [where, _I32(0), _I32(3), _I32(1)])
+                    _prefetch(builder, builder.add(soon, _I64(line)))
                 row = builder.inttoptr(address(p), entries.as_pointer())
                 value = splat(builder, builder.load(builder.gep(value_data, [p])), _VECTOR)
                 totals = []
