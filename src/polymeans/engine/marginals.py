@@ -14,12 +14,16 @@ from polymeans.engine.statistics import (
     total_square,
 )
 
+#: Up to this many combinations for each protocentroid, dense rows are summed combination by
+#: combination: one pass instead of one for each set, and sums of sums cost nothing.
+_FEW = 8
+
 
 class MarginalStatistics:
     """Sums of the rows of each protocentroid, and the masses of all combinations.
 
     All that sums of protocentroids need. Each set of them is a clustering of the rows, whose sums
-    are kept current as for free centroids.
+    are kept current as for free centroids; or the combinations are, where they are few.
 
     Parameters
     ----------
@@ -33,30 +37,41 @@ class MarginalStatistics:
         self.sizes = tuple(sizes)
         self.origin = origin_of(rows)
         self.masses = np.zeros(int(np.prod(self.sizes)))
-        self._stacked = np.zeros((sum(self.sizes), len(self.origin)))
-        edges = np.cumsum((0, *self.sizes))
-        self.sets = [
-            ClusterStatistics(rows, self._stacked[lo:hi], track=False) for lo, hi in pairwise(edges)
+        by_cell = not rows.is_sparse and len(self.masses) <= _FEW * sum(self.sizes)
+        self._groups = (len(self.masses),) if by_cell else self.sizes
+        stacked = np.zeros((sum(self._groups), len(self.origin)))
+        edges = np.cumsum((0, *self._groups))
+        self._stacked = stacked
+        self._statistics = [
+            ClusterStatistics(rows, stacked[lo:hi], track=False) for lo, hi in pairwise(edges)
         ]
-        self.total_square = self.sets[0].total_square
+        self.total_square = self._statistics[0].total_square
 
     @property
     def sums(self) -> NDArray[np.float64]:
         """Weighted sums about the origin, all sets on top of each other."""
-        return self._stacked
+        if len(self._statistics) == len(self.sizes):
+            return self._stacked
+        cells = self._stacked.reshape(*self.sizes, -1)
+        axes = range(len(self.sizes))
+        # An empty cell's sums stand for nothing (see ClusterStatistics): they must not count.
+        cells = np.where(self.masses.reshape(*self.sizes, 1) > 0, cells, 0.0)
+        return np.concatenate([cells.sum(axis=tuple(a for a in axes if a != q)) for q in axes])
 
     def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
         """Follow the labels from ``previous`` to ``labels``."""
         self.masses = np.bincount(labels, self.rows.weights, minlength=len(self.masses))
         known = previous[0] >= 0
         stride = len(self.masses)
-        for h, statistics in zip(self.sizes, self.sets):
+        for h, statistics in zip(self._groups, self._statistics):
             stride //= h
+            if h == len(self.masses):
+                statistics.update(previous, labels)
+                continue
             digits = labels // np.int32(stride) % np.int32(h)
             before = previous // np.int32(stride) % np.int32(h) if known else previous
             statistics.update(before, digits)
-        moved = np.flatnonzero(previous != labels)
-        return _plain_change(moved, len(self.masses))
+        return _plain_change(np.flatnonzero(previous != labels), len(self.masses))
 
 
 class DeferredStatistics:
