@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, checked_array, is_name
+from polymeans._base import CentroidEstimator, checked_array, is_name, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import check_choice, check_integer, check_real
 from polymeans.codebooks.aggregation import AGGREGATORS, combine, digits_of
@@ -295,6 +295,8 @@ class KhatriRaoKMeans(CentroidEstimator):
         vectors, passes = search.starting_vectors(
             rows, sizes, self.aggregator, start, self.effort, generator
         )
+        if self.verbose:
+            logger.info("start found by %r, worth %.1f passes over the rows", start, passes)
         codebook = grid_codebook(rows, vectors, sizes, self.aggregator, stored=stored)
         codebook.passes_before = passes
         return codebook
