@@ -94,7 +94,9 @@ class GridProblem:
         self, vectors: NDArray[np.float64], max_iter: int, tol: float, rival: float = np.inf
     ) -> tuple[float, int]:
         """Lloyd in place: the objective and the passes it took. Gives up on what cannot win."""
-        value, passes = self._run("lloyd", vectors, max_iter, tol, rival)
+        from polymeans.kernels.search import lloyd
+
+        value, passes = self._run(lloyd, vectors, max_iter, tol, rival)
         self._passes.append(passes)
         return value, passes
 
@@ -105,18 +107,18 @@ class GridProblem:
 
         ``turn`` counts how often this kind was tried since it last helped.
         """
-        from polymeans.kernels.search import MELTS, SHAKES
+        from polymeans.kernels.moves import MELTS, SHAKES, melt, shake, swap
 
         if kind == "swap":
-            self._run("swap", vectors, turn, seed)
+            self._run(swap, vectors, turn, seed)
             extra = 2
         elif kind == "shake":
-            self._run("shake", vectors, NOISES[turn % len(NOISES)], seed)
+            self._run(shake, vectors, NOISES[turn % len(NOISES)], seed)
             extra = SHAKES
         else:
             mean_distance = (value + self.offset) / self.mass
             hottest = TEMPERATURES[turn % len(TEMPERATURES)]
-            self._run("melt", vectors, hottest, mean_distance)
+            self._run(melt, vectors, hottest, mean_distance)
             extra = MELTS
         self._passes.append(extra)
         value, passes = self.descend(vectors, TRIAL_ITERATIONS, TRIAL_TOL, value)
@@ -146,7 +148,7 @@ class GridProblem:
 
     def residual_start(self, rng: np.random.Generator, order: Sequence[int]) -> NDArray[np.float64]:
         """Sets one after another, each by k-means on what the ones before leave of the rows."""
-        from polymeans.kernels import search
+        from polymeans.kernels import starts
 
         neutral = 1.0 if self.aggregator == "product" else 0.0
         base = np.full(self.problem.points.shape, neutral, dtype=np.float32)
@@ -154,23 +156,23 @@ class GridProblem:
         edges = np.cumsum((0, *self.sizes))
         for q in order:
             part = vectors[edges[q] : edges[q + 1]]
-            search.add_set(self.problem, base, int(rng.integers(2**31)), 3, part)
+            starts.add_set(self.problem, base, int(rng.integers(2**31)), 3, part)
         return vectors
 
     def spread_start(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """k-means++ for grids: each newcomer puts a centroid onto a row far from all so far."""
+        from polymeans.kernels.starts import spread_out
+
         vectors = np.empty((sum(self.sizes), self.n_features))
-        self._run("spread_out", vectors, int(rng.integers(2**31)))
+        self._run(spread_out, vectors, int(rng.integers(2**31)))
         return vectors
 
     # --- machinery -----------------------------------------------------------------------------
 
-    def _run(self, name: str, vectors: NDArray[np.float64], *arguments: Any) -> Any:
-        from polymeans.kernels import search
-
+    def _run(self, kernel: Any, vectors: NDArray[np.float64], *arguments: Any) -> Any:
         desk = self._take_desk()
         try:
-            return getattr(search, name)(vectors, self.problem, desk, *arguments)
+            return kernel(vectors, self.problem, desk, *arguments)
         finally:
             self._desks.put(desk)
 

@@ -1,0 +1,266 @@
+"""Ways out of a poor optimum: replace a vector, add noise, soften the assignments."""
+
+import numpy as np
+
+from polymeans.kernels.compile import kernel
+from polymeans.kernels.search import (
+    accumulate,
+    decode,
+    distance,
+    draw,
+    fill_table,
+    member,
+    pack,
+    refit,
+    step,
+)
+from polymeans.kernels.vector import LANES, tile_two_best
+
+#: Iterations of the moves, and rows that judge where a swapped vector should go.
+SHAKES, MELTS = 6, 10
+SAMPLED = 2000
+
+
+@kernel
+def nth_smallest(values, n):
+    """Position of the n-th smallest value, counting from 0; equal ones in order."""
+    for i in range(values.shape[0]):
+        before = 0
+        for j in range(values.shape[0]):
+            if values[j] < values[i] or (values[j] == values[i] and j < i):
+                before += 1
+        if before == n:
+            return i
+    return 0  # values that do not compare
+
+
+@kernel
+def removal_costs(
+    theta,
+    problem,
+    desk,
+    costs,  # OUT (H,) how much worse all rows would be served without each protocentroid
+    nearest,  # OUT (n, p) the member each row prefers, set by set
+    first,  # OUT (n, p) squared distance with it
+    second,  # OUT (n, p) and without it
+):
+    """What each protocentroid is worth, from one table of all distances."""
+    pack(theta, problem, desk)
+    fill_table(problem, desk)
+    n, k = problem.points.shape[0], desk.masses.shape[0]
+    costs[:] = 0.0
+    for i in range(n):
+        stride = k
+        start = 0
+        for q in range(problem.sizes.shape[0]):
+            h = problem.sizes[q]
+            stride //= h
+            lowest = np.inf
+            following = np.inf
+            who = 0
+            for g in range(h):
+                value = np.float32(np.inf)
+                for outer in range(0, k, stride * h):
+                    for c in range(outer + g * stride, outer + (g + 1) * stride):
+                        value = min(value, desk.table[c // LANES, i, c % LANES])
+                if value < lowest:
+                    following = lowest
+                    lowest = np.float64(value)
+                    who = g
+                else:
+                    following = min(following, np.float64(value))
+            nearest[i, q] = who
+            first[i, q] = distance(problem, lowest, i)
+            second[i, q] = distance(problem, following, i) if h > 1 else first[i, q]
+            costs[start + who] += problem.weights[i] * (second[i, q] - first[i, q])
+            start += h
+
+
+@kernel
+def propose(theta, problem, desk, q, i, digits, out):
+    """The vector of set q that, with these other members, would sit right on row i."""
+    sizes = problem.sizes
+    for t in range(theta.shape[1]):
+        x = np.float64(problem.points[i, t])
+        rest = 1.0 if problem.multiply else 0.0
+        typical = 1.0
+        start = 0
+        for s in range(sizes.shape[0]):
+            if s != q:
+                if problem.multiply:
+                    rest *= theta[start + digits[s], t]
+                    spread = 0.0
+                    for g in range(sizes[s]):
+                        spread += theta[start + g, t] ** 2
+                    typical *= spread / sizes[s]
+                else:
+                    rest += theta[start + digits[s], t]
+            start += sizes[s]
+        if not problem.multiply:
+            out[t] = x - rest
+        elif abs(rest) > 0.05 * np.sqrt(typical):
+            out[t] = x / rest
+        # elsewhere dividing says nothing: what stands in out stays
+
+
+@kernel
+def potential(theta, problem, desk, q, vector, after, sample):
+    """What the rows would cost if ``vector`` joined set q, ``after`` being their cost without."""
+    sizes = problem.sizes
+    k = desk.masses.shape[0]
+    n_cells = k // sizes[q]
+    r = theta.shape[1]
+    n_panels = -(-n_cells // LANES)
+    start = 0
+    for s in range(q):
+        start += sizes[s]
+    stride = 1
+    for s in range(q + 1, sizes.shape[0]):
+        stride *= sizes[s]
+    kept = theta[start].copy()
+    theta[start] = vector
+    for c in range(n_panels * LANES):
+        p = c // LANES
+        lane = c % LANES
+        if c >= n_cells:
+            desk.starts[p, lane] = np.inf
+            desk.panels[p, :, lane] = 0.0
+            continue
+        # Cells whose member of set q is the first one, which the vector now stands in for.
+        decode(c // stride * stride * sizes[q] + c % stride, sizes, desk.digits)
+        square = 0.0
+        for t in range(r):
+            value = member(theta, problem, desk.digits, t)
+            desk.panels[p, t, lane] = -value
+            square += value * value
+        desk.starts[p, lane] = 0.5 * square
+    theta[start] = kept
+    total = 0.0
+    m = sample.shape[0]
+    lowest = np.empty(4)
+    desk.skip[:] = -1
+    for b in range(0, m, 4):
+        lowest[:] = np.inf
+        for p in range(n_panels):
+            tile_two_best(
+                problem.points,
+                sample[b],
+                sample[min(b + 1, m - 1)],
+                sample[min(b + 2, m - 1)],
+                sample[min(b + 3, m - 1)],
+                desk.panels[p],
+                desk.starts[p],
+                desk.skip,
+                desk.tile_best,
+                desk.tile_second,
+                desk.tile_lane,
+            )
+            for s in range(4):
+                lowest[s] = min(lowest[s], np.float64(desk.tile_best[s]))
+        for s in range(min(4, m - b)):
+            i = sample[b + s]
+            total += problem.weights[i] * min(after[i], distance(problem, lowest[s], i))
+    return total
+
+
+@kernel
+def swap(theta, problem, desk, rank, seed):
+    """Replace the protocentroid of the given rank of dispensability; worth two passes.
+
+    Candidates sit right on rows that are badly served without it; the best of six by potential.
+    """
+    np.random.seed(seed)
+    n, n_sets = problem.points.shape[0], problem.sizes.shape[0]
+    k = desk.masses.shape[0]
+    costs = np.empty(theta.shape[0])
+    nearest = np.empty((n, n_sets), dtype=np.int64)
+    first = np.empty((n, n_sets))
+    second = np.empty((n, n_sets))
+    removal_costs(theta, problem, desk, costs, nearest, first, second)
+    victim = nth_smallest(costs, rank % theta.shape[0])
+    q = 0
+    start = 0
+    while victim >= start + problem.sizes[q]:
+        start += problem.sizes[q]
+        q += 1
+    after = np.empty(n)
+    cumulative = np.empty(n)
+    for i in range(n):
+        after[i] = second[i, q] if start + nearest[i, q] == victim else first[i, q]
+    total = accumulate(problem.weights, after, cumulative)
+    if total > 0.0 and total < np.inf:
+        sample = np.empty(min(n, SAMPLED), dtype=np.int64)
+        for m in range(sample.shape[0]):
+            sample[m] = m if n <= SAMPLED else np.random.randint(n)
+        chosen = theta[victim].copy()
+        lowest = np.inf
+        vector = np.empty(theta.shape[1])
+        digits = np.empty(n_sets, dtype=np.int64)
+        for _ in range(2):
+            i = draw(cumulative)
+            for _ in range(3):
+                decode(np.random.randint(k), problem.sizes, digits)
+                vector[:] = theta[victim]
+                propose(theta, problem, desk, q, i, digits, vector)
+                value = potential(theta, problem, desk, q, vector, after, sample)
+                if value < lowest:
+                    lowest = value
+                    chosen[:] = vector
+        theta[victim] = chosen
+
+
+@kernel
+def shake(theta, problem, desk, strength, seed):
+    """Noise that fades over a few iterations."""
+    np.random.seed(seed)
+    for round_ in range(SHAKES):
+        fade = strength * (1.0 - round_ / SHAKES)
+        start = 0
+        for q in range(problem.sizes.shape[0]):
+            h = problem.sizes[q]
+            for t in range(theta.shape[1]):
+                mean = 0.0
+                for g in range(h):
+                    mean += theta[start + g, t] / h
+                spread = 0.0
+                for g in range(h):
+                    spread += (theta[start + g, t] - mean) ** 2 / h
+                spread = fade * np.sqrt(spread)
+                for g in range(h):
+                    theta[start + g, t] += spread * np.random.standard_normal()
+            start += h
+        step(theta, problem, desk)
+
+
+@kernel
+def melt(theta, problem, desk, hottest, scale):
+    """Soft assignments that harden over a few iterations.
+
+    Temperatures fall geometrically from ``hottest`` to 0.05 times the present mean distance.
+    """
+    n, k, r = problem.points.shape[0], desk.masses.shape[0], theta.shape[1]
+    share = np.empty(k)
+    for round_ in range(MELTS):
+        ratio = (0.05 / hottest) ** (round_ / (MELTS - 1))
+        temperature = max(hottest * ratio * scale, 1e-300)
+        pack(theta, problem, desk)
+        fill_table(problem, desk)
+        desk.masses[:] = 0.0
+        desk.sums[:] = 0.0
+        for i in range(n):
+            lowest = np.float32(np.inf)
+            for c in range(k):
+                lowest = min(lowest, desk.table[c // LANES, i, c % LANES])
+            total = 0.0
+            for c in range(k):
+                gap = 2.0 * np.float64(desk.table[c // LANES, i, c % LANES] - lowest)
+                # Most centroids are too far to matter, and exponentials are dear.
+                share[c] = np.exp(-gap / temperature) if gap < 16.0 * temperature else 0.0
+                total += share[c]
+            for c in range(k):
+                if share[c] > 0.0:
+                    w = problem.weights[i] * share[c] / total
+                    desk.masses[c] += w
+                    for t in range(r):
+                        desk.sums[c, t] += w * problem.points[i, t]
+        refit(theta, problem, desk)
