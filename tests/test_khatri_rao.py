@@ -379,6 +379,8 @@ def test_a_callable_start_is_called(blobs):
         ({"n_protocentroids": ()}, "must be a tuple of integers"),
         ({"n_protocentroids": (2, 2.5)}, r"n_protocentroids\[1\]"),
         ({"n_protocentroids": "33"}, "must be a tuple of integers"),
+        ({"n_protocentroids": (h for h in (2, 3))}, "must be a tuple of integers"),
+        ({"n_init": np.array([1, 2])}, "n_init must be an integer"),
         ({"n_protocentroids": (10**6,) * 4}, "1000000000000000000000000 centroids, more than"),
         ({"aggregator": "mean"}, "aggregator must be one of 'sum', 'product', got 'mean'"),
         ({"init": "kmeans"}, "init must be one of 'search'"),
@@ -423,6 +425,81 @@ def test_a_feature_that_is_always_zero_stays_zero(blobs):
         ).fit(X)
         assert (model.cluster_centers_[:, 3] == 0).all()
         assert all(np.isfinite(theta).all() for theta in model.protocentroids_)
+
+
+def test_heavy_rows_are_never_left_out_of_the_search():
+    rng = np.random.default_rng(0)
+    grid = (10 * rng.normal(size=(5, 1, 3)) + 10 * rng.normal(size=(1, 4, 3))).reshape(20, 3)
+    X = np.concatenate([grid, rng.normal(size=(30000, 3))])
+    weights = np.concatenate([np.full(20, 1e7), np.ones(30000)])
+    model = KhatriRaoKMeans((5, 4), random_state=0, effort=0.3).fit(X, sample_weight=weights)
+    assert model.inertia_ < 2 * float((X[20:] ** 2).sum()) + 1e-3 * 1e7 * float((grid**2).sum())
+
+
+def test_sparse_rows_without_entries_are_no_trouble():
+    X = sp.random_array((60, 400), density=0.05, format="csr", random_state=0)
+    X.data[:] = 0
+    for aggregator in AGGREGATORS:
+        with pytest.warns(ConvergenceWarning):
+            model = KhatriRaoKMeans((2, 3), aggregator=aggregator, random_state=0).fit(X)
+        assert model.inertia_ == 0
+
+
+@pytest.mark.parametrize("far", [1e5, 1e7, 1e8])
+def test_far_vectors_that_cancel_do_not_spoil_the_inertia(far):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(50, 2)), 50 + rng.normal(size=(50, 2))])
+    start = [
+        np.array([[far, far], [50 - far, 50 - far]]),
+        np.array([[-far, -far], [far, far]]),
+    ]
+    model = KhatriRaoKMeans((2, 2), init=start).fit(X)
+    assert_allclose(model.inertia_, -model.score(X), rtol=1e-6)
+    assert (np.diff(model.history_["inertia"]) <= 1e-6 * model.history_["inertia"][0]).all()
+
+
+@pytest.mark.parametrize("offset", [1e8, 1e13, 1e14])
+def test_small_and_large_batches_agree_far_from_the_origin(offset):
+    X, *_ = make_khatri_rao(5000, (6, 7), 4, noise=1.0, random_state=0)
+    X = 10 * X + offset
+    start = starting_sets(X, (6, 7), "sum")
+    model = KhatriRaoKMeans((6, 7), init=start, max_iter=3, tol=0).fit(X)
+    parts = [model.predict(part) for part in np.array_split(X, 10)]
+    assert_array_equal(np.concatenate(parts), model.predict(X))
+
+
+@pytest.mark.parametrize("scale", [1e-205, 1e200])
+def test_weights_of_any_size_give_the_same_clusters(blobs, scale):
+    X = blobs[:300]
+    for aggregator in AGGREGATORS:
+        for init in (starting_sets(X, (3, 4), aggregator), "residual", "search"):
+            model = KhatriRaoKMeans(
+                (3, 4), aggregator=aggregator, init=init, effort=0.05, random_state=0
+            )
+            plain = clone(model).fit(X)
+            scaled = clone(model).fit(X, sample_weight=np.full(len(X), scale))
+            assert_array_equal(plain.labels_, scaled.labels_)
+
+
+def test_a_fitted_model_keeps_its_own_sizes(blobs):
+    model = KhatriRaoKMeans((2, 3), init="residual", random_state=0).fit(blobs)
+    expected = model.protolabels_
+    model.set_params(n_protocentroids=(5, 5))
+    assert_array_equal(model.predict_protolabels(blobs), expected)
+    assert len(model.get_feature_names_out()) == model.transform(blobs).shape[1] == 6
+
+
+@pytest.mark.parametrize("shape", [(150, 400), (400, 150), (100, 1000)])
+def test_principal_axes_are_axes(shape):
+    from polymeans.search.summary import principal_axes
+
+    rng = np.random.default_rng(0)
+    for rank in (3, 60):
+        rows = rng.normal(size=(shape[0], rank)) @ rng.normal(size=(rank, shape[1]))
+        rows -= rows.mean(axis=0)
+        basis = principal_axes(rows, rng)
+        assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-8)
+        assert_allclose(rows @ basis.T @ basis, rows, atol=1e-6 * np.abs(rows).max())
 
 
 def test_an_unused_protocentroid_is_employed(blobs):

@@ -260,7 +260,7 @@ class CentroidEstimator(
 
     def _check_parameters(self) -> None:
         self._check_own_parameters()
-        if self.n_init != "auto":
+        if not is_name(self.n_init, "auto"):
             check_integer("n_init", self.n_init, 1, 'Use "auto" if unsure.')
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0.0, "Use 0 to run until no label changes.")

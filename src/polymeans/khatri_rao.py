@@ -1,5 +1,6 @@
 """k-means with few protocentroids and many centroids."""
 
+import math
 import warnings
 from numbers import Integral
 from typing import Any
@@ -78,8 +79,9 @@ class KhatriRaoKMeans(CentroidEstimator):
         variance of the features. Unchanged labels always stop.
     store_centroids : "auto" or bool, default="auto"
         Products on dense rows: whether to keep all centroids and their sums (``16 * Πh *
-        n_features`` bytes or so) or to build them a few at a time, which is slower. The result is
-        the same. "auto" keeps them up to 1 GiB.
+        n_features`` bytes or so) or to build them a few at a time, which is slower. The labels are
+        the same, the rest up to rounding. "auto" keeps them up to 1 GiB. Products on sparse rows
+        are always kept.
     random_state : int, RandomState instance or None, default=None
         Determines the starts.
     n_threads : int or None, default=None
@@ -197,7 +199,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         protolabels : ndarray of shape (n_samples, p)
             Index into each set.
         """
-        return np.ascontiguousarray(digits_of(self.predict(X), self._sizes).T)
+        return np.ascontiguousarray(digits_of(self.predict(X), self._fitted_sizes).T)
 
     # --- what the base asks ------------------------------------------------------------------
 
@@ -205,13 +207,23 @@ class KhatriRaoKMeans(CentroidEstimator):
 
     @property
     def _sizes(self) -> tuple[int, ...]:
+        """Sizes of the sets that are asked for."""
         if isinstance(self.n_protocentroids, Integral):
             return (int(self.n_protocentroids),)
         return tuple(int(h) for h in self.n_protocentroids)
 
     @property
+    def _fitted_sizes(self) -> tuple[int, ...]:
+        """Sizes of the sets that were found, whatever was set since."""
+        return tuple(len(part) for part in self.protocentroids_)
+
+    @property
     def _n_centroids(self) -> int:
-        return int(np.prod([float(h) for h in self._sizes]))
+        return math.prod(self._sizes)
+
+    @property
+    def _n_features_out(self) -> int:
+        return math.prod(self._fitted_sizes)
 
     def _passes(self) -> int:
         return 100 if is_name(self.init, "search") else 1
@@ -234,7 +246,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         sizes = self.n_protocentroids
         if isinstance(sizes, Integral) and not isinstance(sizes, bool):
             sizes = (sizes,)
-        if isinstance(sizes, str) or not np.iterable(sizes) or len(tuple(sizes)) == 0:
+        if isinstance(sizes, str) or not hasattr(sizes, "__len__") or len(sizes) == 0:
             raise TypeError(
                 "n_protocentroids must be a tuple of integers, one for each set, such as (3, 4), "
                 f"got {self.n_protocentroids!r}."
@@ -276,7 +288,7 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str) and not callable(start):
             return self._runs_from_given()
-        if self.n_init == "auto":
+        if is_name(self.n_init, "auto"):
             return 10 if callable(start) or start == "random" else 1
         return int(self.n_init)
 

@@ -140,7 +140,8 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
     below two are no evidence [1]_: among equals free centroids win, then the fewest. Such ties are
     the rule, since a grid can hold ``Σh - p + 1`` unrelated centroids and leave the other cells
     empty.
-    Sample weights count as repetitions.
+    Sample weights count as repetitions; if they add up to less than the number of rows, they are
+    scaled up to it.
 
     References
     ----------
@@ -205,6 +206,8 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         self._check_parameters()
         X = check_rows(self, X, reset=True)
         weights = check_weights(sample_weight, X)
+        # A sample of less than itself would reward parameters for their number.
+        weights = weights * max(1.0, np.count_nonzero(weights) / weights.sum())
         rng = check_random_state(self.random_state)
         trial = _Trial(self, X, weights, rng)
         with warnings.catch_warnings():

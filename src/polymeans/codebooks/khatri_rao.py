@@ -156,12 +156,21 @@ class AdditiveCodebook(GridCodebook):
         return max(0.0, total)
 
     def inertia(self, rows: Any, statistics: Any) -> float:
-        """Weighted squared distances under the statistics' labels, without a pass over rows."""
+        """Weighted squared distances under the statistics' labels, without a pass over rows.
+
+        NaN where that cannot be told accurately.
+        """
         theta = self.about(statistics.origin)
         system = pair_masses(statistics.masses, self.sizes)
-        squares = float(np.sum(system * (theta @ theta.T)))
+        gram = theta @ theta.T
+        squares = float(np.sum(system * gram))
         products = float(np.einsum("ij,ij->", theta, statistics.sums))
-        return max(0.0, statistics.total_square + squares - 2 * products)
+        inertia = statistics.total_square + squares - 2 * products
+        # Vectors far out that cancel each other would leave nothing but rounding errors.
+        terms = float(np.sum(np.diag(system) * np.diag(gram)))
+        if inertia < 1e-6 * max(terms, abs(products)):
+            return np.nan
+        return max(0.0, inertia)
 
 
 def pair_table(gram: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:

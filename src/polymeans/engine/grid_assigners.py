@@ -30,24 +30,26 @@ class _GridScan:
         self.n_columns = self.n_clusters // self.n_rows
         self.starts = np.cumsum((0, *self.sizes)).astype(np.int64)
 
-    def make_grid(self, gram: NDArray[np.float64], length: int, roundings: float) -> Any:
+    def make_grid(
+        self, gram: NDArray[np.float64], far: float, length: int, roundings: float
+    ) -> Any:
         """The table for protocentroids of this Gram matrix; the rest is for its errors."""
         from polymeans.kernels.grid import Grid
 
         cross = pair_table(gram, self.sizes).reshape(self.n_rows, self.n_columns)
         cross = cross.astype(np.float32)
-        errors = self._errors(gram, length, roundings)
+        errors = self._errors(gram, far, length, roundings)
         return Grid(cross, cross.min(axis=1), self.split, self.starts, errors)
 
     def _errors(
-        self, gram: NDArray[np.float64], length: int, roundings: float
+        self, gram: NDArray[np.float64], far: float, length: int, roundings: float
     ) -> NDArray[np.float64]:
         """Coefficients of a bound on the error of a score, see ``kernels.grid.Grid``.
 
-        ``length`` is the number of terms in an inner product, ``roundings`` what they suffer.
+        ``far`` is how far from zero members may add up, ``length`` the number of terms in an inner
+        product, ``roundings`` what they suffer.
         """
-        norms = np.sqrt(np.maximum(np.diag(gram), 0.0))
-        reach = sum(float(part.max()) for part in np.split(norms, self.starts[1:-1]))
+        reach = self._longest_sum(np.sqrt(np.maximum(np.diag(gram), 0.0)))
         unit = float(np.finfo(self.rows.dtype).eps) / 2
         single, double = 2.0**-24, 2.0**-53
         # Products in the rows' precision, everything after that in float32, and the exact score
@@ -57,7 +59,19 @@ class _GridScan:
         terms = 1.25 * roundings * unit + (4 * len(self.sizes) + 16) * single
         exact = 1.25 * (length + 8) * 2 * double
         faint = 4 * (length + 8) * float(np.finfo(np.float32).tiny)
-        return np.array([(terms + 2 * exact) * reach, (terms + exact) * reach**2 + faint, exact])
+        # The exact score adds protocentroids where they are, far from the rows' mean perhaps.
+        away = (len(self.sizes) + 1) * double * far
+        return np.array(
+            [
+                (terms + 2 * exact) * reach + away,
+                (terms + exact) * reach**2 + away * (reach + away) + faint,
+                exact,
+            ]
+        )
+
+    def _longest_sum(self, norms: NDArray[np.float64]) -> float:
+        """Norm no combination of protocentroids of these norms exceeds."""
+        return sum(float(part.max()) for part in np.split(norms, self.starts[1:-1]))
 
     def sides(self) -> Any:
         """Room for the dealings of 64 rows with the protocentroids."""
@@ -101,7 +115,8 @@ class DenseSums(_GridScan):
         theta = codebook.about(shift)
         dense.pack_panels(theta, np.zeros(rows.n_features), packer.panels, np.empty(len(theta)))
         roundings = tile_terms(rows.n_features)
-        grid = self.make_grid(codebook.gram(shift), rows.n_features, roundings)
+        far = self._longest_sum(np.linalg.norm(codebook.seen, axis=1))
+        grid = self.make_grid(codebook.gram(shift), far, rows.n_features, roundings)
         frame = dense.Frame(rows.shift, rows.shifted, rows.norms, np.zeros(7))
         shape = (len(packer.lane_cluster), SIDE, packer.width)
         zeros = np.zeros((1, SIDE), dtype=np.float32)
@@ -149,7 +164,7 @@ class SparseSums(_GridScan):
         gram = codebook.gram()
         self._fill_table(codebook)
         longest = int(rows.lengths.max(initial=0))
-        grid = self.make_grid(gram, longest, longest + 32.0)
+        grid = self.make_grid(gram, 0.0, longest, longest + 32.0)
         half_norms = (0.5 * np.diag(gram)).astype(np.float32)
         zeros = np.zeros((1, SIDE), dtype=np.float32)
         rows.each(

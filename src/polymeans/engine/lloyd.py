@@ -94,6 +94,8 @@ def descend(
         change = statistics.update(previous, labels)
         if inertia is None:
             inertia = codebook.inertia(rows, statistics)
+            if np.isnan(inertia):
+                inertia = _measured_inertia(rows, codebook, labels)
         inertia *= rows.unit * rows.unit  # not a power of it, which would raise on overflow
         # Rows moved into empty clusters carry labels nobody would assign.
         settled = change.n_moved == 0 and n_relocated == 0
@@ -120,6 +122,11 @@ def descend(
         if run.converged or stop:
             break
     return _finish(run, rows, codebook, assigner, statistics, labels, previous, settled)
+
+
+def _measured_inertia(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> float:
+    """Weighted squared distances, row by row."""
+    return float(np.sum(own_distances(rows, codebook, labels) * rows.weights))
 
 
 def _fill_empty_clusters(
@@ -162,8 +169,8 @@ def _finish(
             statistics.update(stale, labels)
         inertia = codebook.inertia(rows, statistics)
     # The closed form is a difference of totals: good to ten digits unless almost nothing is left.
-    if inertia < 1e-4 * statistics.total_square or len(rows.directionless):
-        distances = own_distances(rows, explicit, labels)
-        inertia = float(np.sum(distances * rows.weights))
+    accurate = inertia >= 1e-4 * statistics.total_square  # not if it is NaN
+    if not accurate or len(rows.directionless):
+        inertia = _measured_inertia(rows, explicit, labels)
     run.inertia = inertia * rows.unit * rows.unit
     return run

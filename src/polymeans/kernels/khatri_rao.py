@@ -206,12 +206,13 @@ def sweep_products(
     gain = np.zeros(width)
     active = np.ones(width, dtype=np.bool_)
     member_mass = np.empty(sizes.max())
+    heaviest = masses.max() if n_cells else 0.0  # weights may be of any size
     for c in range(n_cells):
         if masses[c] > 0.0:
             for t in range(width):
-                s = sums[c, first + t - base] + masses[c] * origin[first + t]
+                s = (sums[c, first + t - base] + masses[c] * origin[first + t]) / heaviest
                 targets[c, t] = s
-                scale[t] += s * s / masses[c]
+                scale[t] += s * s / (masses[c] / heaviest)
     for _ in range(n_sweeps):
         gain[:] = 0.0
         start = 0
@@ -222,7 +223,7 @@ def sweep_products(
             denominators[: sizes[q]] = 0.0
             member_mass[:] = 0.0
             for c in range(n_cells):
-                mass = masses[c]
+                mass = masses[c] / heaviest
                 if mass <= 0.0:
                     continue
                 member_mass[c // stride % sizes[q]] += mass

@@ -19,7 +19,7 @@ from polymeans.codebooks.multiplicative import fit_multiplicative
 from polymeans.engine.assignment import grid_codebook
 from polymeans.engine.lloyd import descend
 from polymeans.search.halving import State, distinct, improve, local_search, short_starts
-from polymeans.search.problem import GridProblem, as_grid
+from polymeans.search.problem import SEARCHABLE, GridProblem, as_grid
 from polymeans.search.summary import Summary, summarize
 
 #: Candidates carried from the summary to the data, iterations they get in a first look at all its
@@ -39,8 +39,7 @@ POLISHED, POLISH_PASSES = 2**24, 300
 #: what they may cost without anybody noticing, so that small problems are searched harder.
 AFFORDABLE, CHEAP = 2.5e10, 2e9
 
-#: More centroids than this are not searched for: the best of a few residual starts must do.
-SEARCHABLE = 1000
+#: Starts that must do where there are too many centroids to search for.
 LIGHT_STARTS = 3
 
 
@@ -137,7 +136,7 @@ def _start_by(
         return finalist(rows, candidates, sizes, aggregator, effort, rng, ledger)
     summary = summarize(rows, sizes, aggregator, rng)
     problem = GridProblem(summary.reduced, summary.weights, sizes, aggregator)
-    if method == "k-means++":
+    if method == "k-means++" and problem.n_clusters <= SEARCHABLE:
         vectors = problem.spread_start(rng)
     else:
         vectors = problem.residual_start(rng, larger_first(sizes))
@@ -177,7 +176,8 @@ def finalist(
             codebooks = [run.codebook for run in runs[:n_kept]]
             ledger.passes += sum(run.n_iter for run in runs)
         vectors = codebooks[0].precise
-    if rows.n_samples * max(rows.n_features, int(np.prod(sizes))) > POLISHED:
+    n_clusters = int(np.prod(sizes))
+    if n_clusters > SEARCHABLE or rows.n_samples * max(rows.n_features, n_clusters) > POLISHED:
         return vectors
     return polish(rows, vectors, sizes, aggregator, effort, rng, ledger)
 

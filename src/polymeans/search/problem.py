@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: More centroids than this are not searched for: the best of a few residual starts must do.
+SEARCHABLE = 1000
+
 #: A trial descent ends after this many iterations, or when one gains less than this share.
 TRIAL_ITERATIONS, TRIAL_TOL = 60, 1e-4
 
@@ -60,12 +63,14 @@ class GridProblem:
 
         points = np.ascontiguousarray(points, dtype=np.float32)
         squares = np.einsum("ij,ij->i", points, points, dtype=np.float64)
-        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        # Only ratios of weights matter; of extreme ones squares would vanish.
+        scale = float(np.max(weights))
+        weights = np.ascontiguousarray(weights / scale, dtype=np.float64)
         self.sizes = tuple(int(h) for h in sizes)
         self.n_points, self.n_features = points.shape
         self.n_clusters = int(np.prod(self.sizes))
         self.aggregator = aggregator
-        self.offset = offset
+        self.offset = offset / scale
         self.mass = float(weights.sum())
         self.problem = Problem(
             points,
@@ -108,6 +113,9 @@ class GridProblem:
         ``turn`` counts how often this kind was tried since it last helped.
         """
         from polymeans.kernels.moves import MELTS, SHAKES, melt, shake, swap
+
+        if self.n_clusters > SEARCHABLE:  # there is no room for a table of all distances
+            raise ValueError(f"{self.n_clusters} centroids are too many for moves.")
 
         if kind == "swap":
             self._run(swap, vectors, turn, seed)
@@ -191,7 +199,8 @@ class GridProblem:
         return Desk(
             np.empty((n_panels, r, LANES), dtype=np.float32),
             np.empty((n_panels, LANES), dtype=np.float32),
-            np.empty((n_panels, n + 3, LANES), dtype=np.float32),
+            # Only moves fill it, and they are for grids that can be searched.
+            np.empty((n_panels, n + 3 if k <= SEARCHABLE else 0, LANES), dtype=np.float32),
             np.empty(n, dtype=np.int64),
             np.empty(n, dtype=np.float32),
             np.empty(k),

@@ -70,9 +70,9 @@ def summarize(
     n_micro = max(min(max(FEWEST, 20 * int(np.prod(sizes))), MOST), 20 * max(sizes))
     chosen = np.flatnonzero(rows.weights > 0)
     enough = len(chosen) <= _WORTHWHILE * n_micro
+    weights = rows.weights[chosen]
     if len(chosen) > SAMPLED * n_micro:
-        chosen = np.sort(rng.choice(chosen, SAMPLED * n_micro, replace=False))
-    weights = rows.weights[chosen] * (rows.weights.sum() / rows.weights[chosen].sum())
+        chosen, weights = _sample(chosen, weights, SAMPLED * n_micro, rng)
     if rows.is_sparse:
         return _summarize_sparse(
             rows, chosen, weights, None if enough else n_micro, aggregator, rng
@@ -97,6 +97,25 @@ def summarize(
     return Summary(reduced, weights, offset, points, weights, None, basis, mean)
 
 
+def _sample(
+    chosen: NDArray[np.int64], weights: NDArray[np.float64], size: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Some of the rows, and weights that add up to those of all of them.
+
+    Rows heavier than their share are always in; of the rest, each stands for its likes.
+    """
+    heavy = weights > weights.sum() / size
+    light = np.flatnonzero(~heavy)
+    drawn = light
+    if len(light) > size:
+        drawn = np.sort(rng.choice(light, size, replace=False))
+    scaled = weights.copy()
+    if len(drawn):
+        scaled[drawn] *= weights[light].sum() / max(weights[drawn].sum(), 1e-300)
+    kept = np.sort(np.concatenate([np.flatnonzero(heavy), drawn]))
+    return chosen[kept], scaled[kept]
+
+
 def _summarize_sparse(
     rows: Any,
     chosen: NDArray[np.int64],
@@ -115,7 +134,8 @@ def _summarize_sparse(
         points = sources @ basis.T
     else:
         # Features by how much there is in them: most are empty in almost all rows.
-        energy = sources.multiply(sources).T @ weights
+        energy = sources.multiply(sources).T @ (weights / weights.max())
+        energy = energy / energy.max() if energy.max() > 0 else np.ones(len(energy))
         n_columns = min(COLUMNS, np.count_nonzero(energy))
         columns = rng.choice(len(energy), n_columns, replace=False, p=energy / energy.sum())
         points = sources[:, np.sort(columns)].toarray()
@@ -145,7 +165,12 @@ def micro_centroids(
     Two rounds of k-means from random rows: good enough, and cheap.
     """
     rows = DenseRows(np.ascontiguousarray(points), weights, threads, False)
-    seeds = rng.choice(len(points), min(n_micro, len(points)), replace=False)
+    # Heavy rows first; the lightest keep a chance, so that there are enough to draw from.
+    chance = None
+    if weights.min() < weights.max():
+        chance = np.maximum(weights / weights.sum(), 1e-12 / len(weights))
+        chance /= chance.sum()
+    seeds = rng.choice(len(points), min(n_micro, len(points)), replace=False, p=chance)
     codebook = make_codebook(rows, rows.external(rows.take(np.sort(seeds))))
     run = descend(rows, codebook, algorithm="lloyd", max_iter=2, tol=0.0)
     masses = np.bincount(run.labels, weights, minlength=codebook.n_clusters)
@@ -160,9 +185,10 @@ def principal_axes(scaled: Any, rng: np.random.Generator) -> NDArray[np.float64]
     if not sp.issparse(scaled) and min(scaled.shape) <= 512:
         # The smaller of the two Gram matrices; axes of the larger one follow.
         if scaled.shape[0] < scaled.shape[1]:
-            _, left = np.linalg.eigh(scaled @ scaled.T)
-            basis = left[:, ::-1][:, :COLUMNS].T @ scaled
-            basis /= np.maximum(np.linalg.norm(basis, axis=1), 1e-300)[:, None]
+            values, left = np.linalg.eigh(scaled @ scaled.T)
+            # Of directions without spread only rounding noise would come, not axes.
+            kept = np.flatnonzero(values > 1e-12 * values[-1])[::-1][:COLUMNS]
+            basis = np.linalg.qr(scaled.T @ left[:, kept])[0].T if len(kept) else scaled[:1]
         else:
             _, vectors = np.linalg.eigh(scaled.T @ scaled)
             basis = vectors[:, ::-1][:, :COLUMNS].T
