@@ -107,7 +107,8 @@ class KhatriRaoKMeans(CentroidEstimator):
     n_iter_ : int
         Iterations of the best start on the data.
     n_passes_ : float
-        Work of the best start including the search for it, in passes over all rows.
+        Work of the best start in passes over all rows, the search's trials and moves included
+        (not the summary, nor the k-means of "naive").
     n_clusters_ : int
         Number of centroids, ``Πh``.
     n_parameters_ : int

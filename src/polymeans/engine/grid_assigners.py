@@ -282,5 +282,5 @@ class StreamedProducts(DenseLloyd):
 def _worse(error: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
     """The error of scores of two parts together: their longest and their shortest centroid."""
     worse = np.maximum(error, other)
-    worse[5] = min(error[5], other[5])
+    worse[5:] = np.minimum(error[5:], other[5:])  # the shortest, and what is certain
     return worse
