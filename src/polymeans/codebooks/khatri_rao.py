@@ -19,7 +19,9 @@ CHUNK = 1024
 
 
 class GridCodebook:
-    """Centroids made of one protocentroid from each set.
+    """Centroids made of one protocentroid from each set; how they combine is up to subclasses.
+
+    Those give ``refit``, ``inertia`` and ``half_norms``, half the squared norms of all centroids.
 
     Parameters
     ----------
@@ -60,11 +62,6 @@ class GridCodebook:
     def n_parameters(self) -> int:
         """Numbers stored."""
         return self.protocentroids.size
-
-    @property
-    def half_norms(self) -> NDArray[np.float64]:
-        """Half the squared norms of all centroids (of interest to sparse rows only)."""
-        raise NotImplementedError
 
     @property
     def book(self) -> Any:
