@@ -1,22 +1,15 @@
-"""How well clusters agree with known classes, and how small a codebook is.
+"""How well clusters agree with known classes.
 
 scikit-learn has the measures corrected for chance (:func:`sklearn.metrics.adjusted_rand_score`,
 :func:`sklearn.metrics.adjusted_mutual_info_score`); here are those the literature on clustering
 reports beside them.
 """
 
-from numbers import Integral
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils.validation import check_is_fitted
 
-from polymeans._validation import check_weights
-
-__all__ = ["entropy", "parameter_ratio", "purity", "unsupervised_accuracy"]
+from polymeans.metrics._contingency import contingency
 
 
 def unsupervised_accuracy(
@@ -61,7 +54,7 @@ def unsupervised_accuracy(
     >>> unsupervised_accuracy(["cat", "cat", "dog", "dog"], [1, 1, 0, 2])
     0.75
     """
-    table = _contingency(y_true, y_pred, sample_weight)
+    table = contingency(y_true, y_pred, sample_weight)
     dense = table.toarray()
     matched = dense[linear_sum_assignment(dense, maximize=True)]
     # Rounding of fractional weights must not carry a share above one.
@@ -112,7 +105,7 @@ def purity(
     >>> purity(["cat", "cat", "dog", "dog"], [0, 0, 0, 1])
     0.75
     """
-    table = _contingency(y_true, y_pred, sample_weight)
+    table = contingency(y_true, y_pred, sample_weight)
     largest = table.max(axis=0).toarray()
     return min(1.0, float(largest.sum() / table.sum()))
 
@@ -163,7 +156,7 @@ def entropy(
     >>> entropy(["cat", "dog", "cat", "dog"], [0, 0, 1, 1])
     1.0
     """
-    table = _contingency(y_true, y_pred, sample_weight)
+    table = contingency(y_true, y_pred, sample_weight)
     n_classes = np.count_nonzero(table.sum(axis=1))
     if n_classes == 1:
         return 0.0
@@ -172,115 +165,3 @@ def entropy(
     # A pure cluster has a share of exactly one, so its logarithm is exactly zero.
     disorder = cells.data @ np.log(sizes[cells.col] / cells.data)
     return min(1.0, float(disorder / (sizes.sum() * np.log(n_classes))))
-
-
-def parameter_ratio(model: Any) -> float:
-    """Numbers a fitted model's codebook stores, over those of free centroids.
-
-    **Idea.** Free centroids are ``n_clusters · n_features`` numbers. A structured codebook writes
-    the same number of centroids with fewer: two sets of 30 protocentroids make 900 centroids of
-    60 rows, a ratio of 1/15.
-
-    **Use when** you weigh what structure saves against what it costs in inertia. **Do not use**
-    as a measure of memory: indices, labels and precision are not counted.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted clustering. It tells how many numbers its codebook has by ``n_parameters_``; if
-        it has ``cluster_centers_`` and no ``n_parameters_``, its centroids are free. The number of
-        clusters is ``n_clusters_``, else ``n_clusters``, else the rows of ``cluster_centers_``.
-
-    Returns
-    -------
-    ratio : float
-        1 for free centroids, less for a codebook that is smaller.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polymeans import KMeans
-    >>> from polymeans.metrics import parameter_ratio
-    >>> X = np.random.default_rng(0).normal(size=(100, 5))
-    >>> parameter_ratio(KMeans(4, random_state=0).fit(X))
-    1.0
-    """
-    check_is_fitted(model)
-    n_features = getattr(model, "n_features_in_", None)
-    if n_features is None:
-        raise TypeError(
-            f"model must have n_features_in_, got {model!r}, which does not. "
-            "Pass an estimator fitted on rows of features."
-        )
-    free = _n_clusters(model) * n_features
-    n_parameters = getattr(model, "n_parameters_", None)
-    if n_parameters is None:
-        if not hasattr(model, "cluster_centers_"):
-            raise TypeError(
-                f"model must have n_parameters_ or cluster_centers_, got {model!r}, which has "
-                "neither. Pass a clustering that has centroids."
-            )
-        n_parameters = free
-    return float(n_parameters / free)
-
-
-def _n_clusters(model: Any) -> int:
-    # Centroids come last: a model may build them, all n_clusters of them, when it is asked.
-    for name in ("n_clusters_", "n_clusters"):
-        value = getattr(model, name, None)
-        if isinstance(value, Integral):
-            return int(value)
-    centers = getattr(model, "cluster_centers_", None)
-    if centers is None:
-        raise TypeError(
-            f"model must have n_clusters_, an integer n_clusters or cluster_centers_, got "
-            f"{model!r}, which has none of them. Pass a clustering that has centroids."
-        )
-    return int(centers.shape[0])
-
-
-def _contingency(y_true: Any, y_pred: Any, sample_weight: Any) -> sp.csc_array:
-    """Weight of the rows of each class (table row) in each cluster (table column).
-
-    Only cells that have weight are stored, so the table never has more of them than there are
-    rows. Without weights it holds counts, which makes perfect scores exact.
-    """
-    classes, clusters = _codes("y_true", y_true), _codes("y_pred", y_pred)
-    if len(classes) != len(clusters):
-        raise ValueError(
-            f"y_true and y_pred must have one label for each row, got {len(classes)} and "
-            f"{len(clusters)} labels. Pass labels of the same rows in the same order."
-        )
-    if sample_weight is None:
-        weights = np.ones(len(classes))
-    else:
-        weights = check_weights(sample_weight, classes)
-    shape = (classes.max() + 1, clusters.max() + 1)
-    table = sp.coo_array((weights, (classes, clusters)), shape=shape).tocsc()
-    table.eliminate_zeros()
-    return table
-
-
-def _codes(name: str, labels: Any) -> NDArray[np.int64]:
-    """Labels replaced by their places among the sorted different ones."""
-    labels = np.asarray(labels)
-    if labels.ndim != 1:
-        raise ValueError(
-            f"{name} must have one dimension, got shape {labels.shape}. "
-            "Pass one label for each row; of several columns of labels, pass one at a time."
-        )
-    if not len(labels):
-        raise ValueError(f"{name} must have at least one label, got none. Pass one for each row.")
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError(
-            f"{name} must not have missing labels, got {np.isnan(labels).sum()} NaN. "
-            "Drop these rows from both label arrays or give them a label of their own."
-        )
-    try:
-        return np.unique(labels, return_inverse=True)[1]
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in labels})
-        raise TypeError(
-            f"{name} must have labels that can be sorted, got a mixture of {', '.join(kinds)}. "
-            "Convert all of them to strings or to integers."
-        ) from error

@@ -1,0 +1,71 @@
+"""How small a codebook is."""
+
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+
+def parameter_ratio(model: Any) -> float:
+    """Numbers a fitted model's codebook stores, over those of free centroids.
+
+    **Idea.** Free centroids are ``n_clusters · n_features`` numbers. A structured codebook writes
+    the same number of centroids with fewer: two sets of 30 protocentroids make 900 centroids of
+    60 rows, a ratio of 1/15.
+
+    **Use when** you weigh what structure saves against what it costs in inertia. **Do not use**
+    as a measure of memory: indices, labels and precision are not counted.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted clustering. It tells how many numbers its codebook has by ``n_parameters_``; if
+        it has ``cluster_centers_`` and no ``n_parameters_``, its centroids are free. The number of
+        clusters is ``n_clusters_``, else ``n_clusters``, else the rows of ``cluster_centers_``.
+
+    Returns
+    -------
+    ratio : float
+        1 for free centroids, less for a codebook that is smaller.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.metrics import parameter_ratio
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> parameter_ratio(KMeans(4, random_state=0).fit(X))
+    1.0
+    """
+    check_is_fitted(model)
+    n_features = getattr(model, "n_features_in_", None)
+    if n_features is None:
+        raise TypeError(
+            f"model must have n_features_in_, got {model!r}, which does not. "
+            "Pass an estimator fitted on rows of features."
+        )
+    free = _n_clusters(model) * n_features
+    n_parameters = getattr(model, "n_parameters_", None)
+    if n_parameters is None:
+        if not hasattr(model, "cluster_centers_"):
+            raise TypeError(
+                f"model must have n_parameters_ or cluster_centers_, got {model!r}, which has "
+                "neither. Pass a clustering that has centroids."
+            )
+        n_parameters = free
+    return float(n_parameters / free)
+
+
+def _n_clusters(model: Any) -> int:
+    # Centroids come last: a model may build them, all n_clusters of them, when it is asked.
+    for name in ("n_clusters_", "n_clusters"):
+        value = getattr(model, name, None)
+        if isinstance(value, Integral):
+            return int(value)
+    centers = getattr(model, "cluster_centers_", None)
+    if centers is None:
+        raise TypeError(
+            f"model must have n_clusters_, an integer n_clusters or cluster_centers_, got "
+            f"{model!r}, which has none of them. Pass a clustering that has centroids."
+        )
+    return int(centers.shape[0])
