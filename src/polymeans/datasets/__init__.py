@@ -2,5 +2,13 @@
 
 from polymeans.datasets.documents import make_documents
 from polymeans.datasets.khatri_rao import make_double_digits, make_khatri_rao, make_stick_figures
+from polymeans.datasets.nonredundant import make_colored_letters, make_nonredundant
 
-__all__ = ["make_documents", "make_double_digits", "make_khatri_rao", "make_stick_figures"]
+__all__ = [
+    "make_colored_letters",
+    "make_documents",
+    "make_double_digits",
+    "make_khatri_rao",
+    "make_nonredundant",
+    "make_stick_figures",
+]
