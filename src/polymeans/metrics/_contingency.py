@@ -6,8 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.stats import entropy as shannon_entropy
 
 from polymeans._validation import check_weights
+
+#: Below this a share of information is rounding: labels that are not exactly independent share
+#: more unless they have millions of rows.
+_ROUNDING = 1e-14
 
 
 def contingency(
@@ -50,6 +55,28 @@ def check_same_rows(names: tuple[str, str], first: NDArray[Any], second: NDArray
         )
 
 
+def variation(table: sp.csc_array) -> float:
+    """What either labeling leaves open about the other, ``H(a|b) + H(b|a)``, in nats."""
+    cells = table.tocoo()
+    rows, columns = table.sum(axis=1)[cells.row], table.sum(axis=0)[cells.col]
+    # Equal labelings fill one cell in each row and column: logarithms of exactly one.
+    unknown = cells.data @ np.log(rows / cells.data) + cells.data @ np.log(columns / cells.data)
+    return float(unknown / cells.data.sum())
+
+
+def normalized_information(table: sp.csc_array) -> float:
+    """Mutual information over the mean of both entropies, ``1 - variation / (H(a) + H(b))``.
+
+    Written with the variation it is exactly one for equal labelings, which sums of logarithms are
+    not. As in scikit-learn, two labelings that both have a single label are equal.
+    """
+    entropies = shannon_entropy(table.sum(axis=1)) + shannon_entropy(table.sum(axis=0))
+    if entropies == 0:
+        return 1.0
+    share = float(1 - variation(table) / entropies)
+    return share if share > _ROUNDING else 0.0
+
+
 def codes(name: str, labels: Any) -> NDArray[np.int64]:
     """Labels replaced by their places among the sorted different ones."""
     labels = _as_array(name, labels)
@@ -74,6 +101,30 @@ def codes(name: str, labels: Any) -> NDArray[np.int64]:
             f"{name} must have labels that can be sorted, got a mixture of {', '.join(kinds)}. "
             "Convert all of them to strings or to integers."
         ) from error
+
+
+def as_columns(name: str, labels: Any) -> NDArray[Any]:
+    """Labels as a table with one column for each labeling; a single labeling is one column."""
+    labels = _as_array(name, labels)
+    if labels.ndim == 1:
+        return labels[:, np.newaxis]
+    if labels.ndim != 2 or not labels.shape[1]:
+        raise ValueError(
+            f"{name} must have one column for each labeling, got shape {labels.shape}. "
+            "Pass an array of shape (n_samples,) or (n_samples, n_labelings)."
+        )
+    return labels
+
+
+def code_columns(name: str, labels: Any) -> NDArray[np.int64]:
+    """Each column of labels replaced by codes."""
+    return np.column_stack([codes(name, column) for column in as_columns(name, labels).T])
+
+
+def refine(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Codes of the joint labels: rows are together if they are together in both."""
+    # Codes are below the number of all rows, so their product does not overflow.
+    return np.unique(first * (second.max() + 1) + second, return_inverse=True)[1]
 
 
 def _as_array(name: str, labels: Any) -> NDArray[Any]:
