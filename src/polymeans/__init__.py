@@ -8,6 +8,7 @@ first use.
 from polymeans.decomposition import decompose_centroids
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
+from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.preprocessing import label_features
 from polymeans.selection import KhatriRaoSelector
 from polymeans.structure import balanced_sizes, diagnose_structure
@@ -18,6 +19,7 @@ __all__ = [
     "KMeans",
     "KhatriRaoKMeans",
     "KhatriRaoSelector",
+    "NonRedundantKMeans",
     "__version__",
     "balanced_sizes",
     "decompose_centroids",

@@ -125,20 +125,23 @@ class AdditiveCodebook(GridCodebook):
 
     def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
         """Move all protocentroids to their best place; how far the centroids went altogether."""
-        first = self.sizes[0]
-        origin = statistics.origin
         before = self.seen
-        system = pair_masses(statistics.masses, self.sizes)
-        theta = self.precise
-        theta[:first] -= origin
-        theta = solve_additive(system, statistics.sums, theta, self.sizes)
-        center_later_sets(split(theta, self.sizes), split(np.diag(system).copy(), self.sizes))
-        theta[:first] += origin
+        theta = self.solve(statistics)
+        theta[: self.sizes[0]] += statistics.origin
         self.precise = theta
         self._round()
         step = self.seen - before
         self.drifts = split(np.sqrt(np.einsum("ij,ij->i", step, step)), self.sizes)
         return np.array([np.sqrt(self._squared_travel(step))])
+
+    def solve(self, statistics: Any) -> NDArray[np.float64]:
+        """The best protocentroids for these statistics, measured from their origin."""
+        system = pair_masses(statistics.masses, self.sizes)
+        theta = self.precise
+        theta[: self.sizes[0]] -= statistics.origin
+        theta = solve_additive(system, statistics.sums, theta, self.sizes)
+        center_later_sets(split(theta, self.sizes), split(np.diag(system).copy(), self.sizes))
+        return theta
 
     def _squared_travel(self, step: NDArray[np.float64]) -> float:
         """Σ_c |Σ_q step of c's member of set q|², from the sets alone."""

@@ -72,7 +72,7 @@ def summarize(
     enough = len(chosen) <= _WORTHWHILE * n_micro
     weights = rows.weights[chosen]
     if len(chosen) > SAMPLED * n_micro:
-        chosen, weights = _sample(chosen, weights, SAMPLED * n_micro, rng)
+        chosen, weights = draw_rows(chosen, weights, SAMPLED * n_micro, rng)
     if rows.is_sparse:
         return _summarize_sparse(
             rows, chosen, weights, None if enough else n_micro, aggregator, rng
@@ -97,7 +97,7 @@ def summarize(
     return Summary(reduced, weights, offset, points, weights, None, basis, mean)
 
 
-def _sample(
+def draw_rows(
     chosen: NDArray[np.int64], weights: NDArray[np.float64], size: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Some of the rows, and weights that add up to those of all of them.
@@ -180,19 +180,25 @@ def micro_centroids(
     return centers, masses[used], run.inertia, position[run.labels]
 
 
-def principal_axes(scaled: Any, rng: np.random.Generator) -> NDArray[np.float64]:
-    """The directions in which rows, scaled by the roots of their weights, spread most."""
-    if not sp.issparse(scaled) and min(scaled.shape) <= 512:
+def principal_axes(
+    scaled: Any, rng: np.random.Generator, n_axes: int = COLUMNS, exact: int = 512
+) -> NDArray[np.float64]:
+    """The directions in which rows, scaled by the roots of their weights, spread most.
+
+    Where neither rows nor columns are more than ``exact``, or else as random projections find them.
+    """
+    n_axes = min(n_axes, *scaled.shape)
+    if not sp.issparse(scaled) and min(scaled.shape) <= exact:
         # The smaller of the two Gram matrices; axes of the larger one follow.
         if scaled.shape[0] < scaled.shape[1]:
             values, left = np.linalg.eigh(scaled @ scaled.T)
             # Of directions without spread only rounding noise would come, not axes.
-            kept = np.flatnonzero(values > 1e-12 * values[-1])[::-1][:COLUMNS]
+            kept = np.flatnonzero(values > 1e-12 * values[-1])[::-1][:n_axes]
             basis = np.linalg.qr(scaled.T @ left[:, kept])[0].T if len(kept) else scaled[:1]
         else:
             _, vectors = np.linalg.eigh(scaled.T @ scaled)
-            basis = vectors[:, ::-1][:, :COLUMNS].T
+            basis = vectors[:, ::-1][:, :n_axes].T
     else:
         seed = int(rng.integers(2**31))
-        _, _, basis = randomized_svd(scaled, COLUMNS, n_iter=2, random_state=seed)
+        _, _, basis = randomized_svd(scaled, n_axes, n_iter=2, random_state=seed)
     return np.ascontiguousarray(basis, dtype=np.float64)

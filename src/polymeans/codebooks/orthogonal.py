@@ -1,0 +1,126 @@
+"""Sums of protocentroids whose sets lie in orthogonal subspaces: one clustering for each set.
+
+With ``θ_sc`` inside a subspace V_s of its own, and m the mean of all rows,
+
+    |x - m - Σ_s θ_sc|² = Σ_s |V_s'(x - m) - V_s'θ_sc|² + |what is outside of all V_s|²
+
+so the nearest combination is the nearest protocentroid of each set on its own: several clusterings
+of the same rows that do not share a direction. For given labels, protocentroids are the cluster
+means within their subspace, and the subspaces follow from the means alone
+(:mod:`polymeans.kernels.subspaces`).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.codebooks.additive import pair_masses
+from polymeans.codebooks.khatri_rao import AdditiveCodebook
+
+#: Rounds over the pairs of views in a refit, and the relative gain below which they end.
+_SWEEPS, _SETTLED = 50, 1e-12
+
+#: Lengths below this share of the longest are rounding noise, not a direction.
+NOTHING = 1e-10
+
+
+class OrthogonalCodebook(AdditiveCodebook):
+    """Centroids that are sums, each set in its own subspace orthogonal to all others.
+
+    Parameters
+    ----------
+    protocentroids : ndarray of shape (k_1 + ... + k_S, n_features)
+        All sets on top of each other, in the rows' dtype and coordinates; the first holds the mean
+        of the rows.
+    sizes : tuple of int
+    views : Views
+        The subspaces to begin with, see :mod:`polymeans.kernels.subspaces`.
+    full, for_sparse_rows
+        See :class:`polymeans.codebooks.khatri_rao.GridCodebook`.
+    """
+
+    def __init__(
+        self,
+        protocentroids: NDArray[Any],
+        sizes: Sequence[int],
+        views: Any,
+        full: NDArray[np.float64] | None = None,
+        for_sparse_rows: bool = False,
+    ) -> None:
+        super().__init__(protocentroids, sizes, full, for_sparse_rows)
+        self.views = views
+
+    def solve(self, statistics: Any) -> NDArray[np.float64]:
+        """Cluster means within the subspaces that suit them best; turns the subspaces."""
+        from polymeans.kernels.subspaces import flatten_means, rotate
+
+        masses = np.diag(pair_masses(statistics.masses, self.sizes)).copy()
+        sums = statistics.sums
+        first = self.sizes[0]
+        mean = sums[:first].sum(axis=0) / masses[:first].sum()
+        roots = np.sqrt(masses)[:, None]
+        weighted = np.divide(sums, roots, out=np.zeros_like(sums), where=roots > 0) - roots * mean
+        rotate(weighted, self.views, _SWEEPS, _SETTLED)
+        theta = np.empty_like(weighted)
+        flatten_means(weighted, masses, self.views, theta)
+        theta[:first] += mean
+        return theta
+
+
+def make_views(sizes: Sequence[int], n_features: int) -> Any:
+    """Subspaces for clusterings of these sizes: none yet, but room for them."""
+    from polymeans.kernels.subspaces import Views
+
+    room = np.asarray(sizes, dtype=np.int64) - 1
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    places = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+    basis = np.zeros((int(places[-1]), n_features))
+    return Views(starts, places, np.zeros(len(room), dtype=np.int64), basis)
+
+
+def basis_of(views: Any, s: int) -> NDArray[np.float64]:
+    """Orthonormal rows that span a view's subspace."""
+    return views.basis[views.places[s] : views.places[s] + views.dims[s]]
+
+
+def principal_directions(
+    deviations: NDArray[np.float64],
+    masses: NDArray[np.float64],
+    basis: NDArray[np.float64] | None = None,
+) -> tuple[NDArray[np.float64], float]:
+    """Directions in which a view's centers vary, the strongest first, and their variance.
+
+    The largest entry of every direction is positive, so nothing depends on how a basis happened to
+    be found.
+
+    Parameters
+    ----------
+    deviations : ndarray of shape (k, n_features)
+        Centers less the mean of all rows.
+    masses : ndarray of shape (k,)
+        Shares of the rows.
+    basis : ndarray of shape (m, n_features), default=None
+        Orthonormal rows that span the view; None: what the centers span.
+
+    Returns
+    -------
+    directions : ndarray of shape (m, n_features)
+        Orthonormal rows.
+    variance : float
+        Between the centers, along all of them.
+    """
+    weighted = np.sqrt(masses)[:, None] * deviations
+    if basis is None:
+        _, lengths, directions = np.linalg.svd(weighted, full_matrices=False)
+        directions = directions[lengths > NOTHING * max(lengths[0], 1e-300)]
+    elif len(basis):
+        _, _, turn = np.linalg.svd(weighted @ basis.T)
+        directions = turn @ basis
+    else:
+        directions = basis
+    variance = float(np.sum((weighted @ directions.T) ** 2))
+    largest = np.argmax(np.abs(directions), axis=1)
+    signs = np.sign(directions[np.arange(len(directions)), largest])
+    return directions * signs[:, None], variance

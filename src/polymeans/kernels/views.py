@@ -1,0 +1,214 @@
+"""Small problems of several clusterings, solved hundreds of times: the trials of a search.
+
+The rows are few (a sample) and have few coordinates (principal components). A trial is one call:
+means, subspaces, labels, until nothing changes. Near ties do not matter here, since whatever wins
+is refined on the data by the exact engine.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from polymeans.kernels.compile import kernel
+from polymeans.kernels.search import accumulate, draw
+from polymeans.kernels.subspaces import dot, flatten_means, rotate
+
+#: Rounds over the pairs of views in one iteration; later iterations go on where it stopped.
+_SWEEPS = 3
+
+
+class Sample(NamedTuple):
+    """Weighted rows about their mean, in principal components."""
+
+    points: np.ndarray  # (n, q) float64
+    weights: np.ndarray  # (n,) float64
+
+
+@kernel
+def weighted_means(sample, labels, starts, means, masses):
+    """Means of all clusters of all views times the roots of their masses."""
+    points, weights = sample
+    means[:] = 0.0
+    masses[:] = 0.0
+    for s in range(labels.shape[0]):
+        first = starts[s]
+        for i in range(points.shape[0]):
+            c = first + labels[s, i]
+            w = weights[i]
+            masses[c] += w
+            for t in range(points.shape[1]):
+                means[c, t] += w * points[i, t]
+    for c in range(means.shape[0]):
+        if masses[c] > 0.0:
+            means[c] /= np.sqrt(masses[c])
+
+
+@kernel
+def label(sample, centers, masses, starts, labels):
+    """Nearest center of each row in each view; how many labels changed."""
+    n = sample.points.shape[0]
+    half = np.empty(centers.shape[0])
+    for c in range(centers.shape[0]):
+        # A cluster without rows has no place: nobody goes there until it is filled.
+        half[c] = 0.5 * dot(centers[c], centers[c]) if masses[c] > 0.0 else np.inf
+    scores = np.dot(sample.points, centers.T)
+    n_moved = 0
+    for s in range(labels.shape[0]):
+        first, last = starts[s], starts[s + 1]
+        for i in range(n):
+            best, nearest = np.inf, 0
+            for c in range(first, last):
+                score = half[c] - scores[i, c]
+                if score < best:
+                    best, nearest = score, c - first
+            if labels[s, i] != nearest:
+                labels[s, i] = nearest
+                n_moved += 1
+    return n_moved
+
+
+@kernel
+def fill_empty(sample, centers, views, labels):
+    """Empty clusters take the farthest row of their view that can be spared; how many did."""
+    n = sample.points.shape[0]
+    n_filled = 0
+    for s in range(labels.shape[0]):
+        first, k = views.starts[s], views.starts[s + 1] - views.starts[s]
+        sizes = np.zeros(k, dtype=np.int64)
+        for i in range(n):
+            if sample.weights[i] > 0.0:
+                sizes[labels[s, i]] += 1
+        for c in range(k):
+            if sizes[c] > 0:
+                continue
+            farthest, chosen = 0.0, -1
+            for i in range(n):
+                if sample.weights[i] > 0.0 and sizes[labels[s, i]] > 1:
+                    own = centers[first + labels[s, i]]
+                    distance = 0.0
+                    for b in range(views.places[s], views.places[s] + views.dims[s]):
+                        step = dot(sample.points[i], views.basis[b]) - dot(own, views.basis[b])
+                        distance += step * step
+                    if distance > farthest:
+                        farthest, chosen = distance, i
+            if chosen >= 0:
+                sizes[labels[s, chosen]] -= 1
+                sizes[c] = 1
+                labels[s, chosen] = c
+                n_filled += 1
+    return n_filled
+
+
+@kernel
+def descend_views(sample, labels, views, max_iter):
+    """Alternate means, subspaces and labels, all in place; explained scatter and iterations.
+
+    The value is that of the labels the subspaces were found for; it never falls on the way.
+    """
+    n_centers = views.starts[-1]
+    means = np.empty((n_centers, sample.points.shape[1]))
+    centers = np.empty_like(means)
+    masses = np.empty(n_centers)
+    value = 0.0
+    iteration = 0
+    while True:
+        weighted_means(sample, labels, views.starts, means, masses)
+        value = rotate(means, views, _SWEEPS, 1e-9)
+        iteration += 1
+        if iteration >= max_iter:
+            break
+        flatten_means(means, masses, views, centers)
+        n_moved = label(sample, centers, masses, views.starts, labels)
+        n_moved += fill_empty(sample, centers, views, labels)
+        if n_moved == 0:
+            break
+    return value, iteration
+
+
+# --- plain k-means in few dimensions ------------------------------------------------------------
+
+
+@kernel
+def scatter_to(points, center, i):
+    total = 0.0
+    for t in range(points.shape[1]):
+        step = points[i, t] - center[t]
+        total += step * step
+    return total
+
+
+@kernel
+def spread_centers(points, weights, centers):
+    """k-means++, greedy: of a few rows drawn by their distance, the one that helps most."""
+    n, k = points.shape[0], centers.shape[0]
+    cumulative = np.empty(n)
+    nearest = np.full(n, np.inf)
+    trial = np.empty(n)
+    kept = np.empty(n)
+    accumulate(weights, np.ones(n), cumulative)
+    n_trials = 2 + int(np.log(k))
+    for g in range(k):
+        lowest = np.inf
+        for _ in range(n_trials if g > 0 else 1):
+            i = draw(cumulative)
+            total = 0.0
+            for j in range(n):
+                trial[j] = min(nearest[j], scatter_to(points, points[i], j))
+                total += weights[j] * trial[j]
+            if total < lowest:
+                lowest = total
+                centers[g] = points[i]
+                kept[:] = trial
+        nearest[:] = kept
+        if not accumulate(weights, nearest, cumulative) > 0.0:
+            accumulate(weights, np.ones(n), cumulative)
+
+
+@kernel
+def settle_centers(points, weights, centers, max_iter, labels):
+    """Lloyd's iterations from these centers, in place; the scatter within clusters."""
+    n, k = points.shape[0], centers.shape[0]
+    masses = np.empty(k)
+    total = 0.0
+    for iteration in range(max_iter + 1):
+        total = 0.0
+        n_moved = 0
+        for i in range(n):
+            best, nearest = np.inf, 0
+            for c in range(k):
+                distance = scatter_to(points, centers[c], i)
+                if distance < best:
+                    best, nearest = distance, c
+            total += weights[i] * best
+            if labels[i] != nearest:
+                labels[i] = nearest
+                n_moved += 1
+        if iteration == max_iter or n_moved == 0:
+            break
+        sums = np.zeros_like(centers)
+        masses[:] = 0.0
+        for i in range(n):
+            masses[labels[i]] += weights[i]
+            for t in range(points.shape[1]):
+                sums[labels[i], t] += weights[i] * points[i, t]
+        for c in range(k):
+            if masses[c] > 0.0:
+                centers[c] = sums[c] / masses[c]
+    return total
+
+
+@kernel
+def small_kmeans(points, weights, k, n_starts, max_iter, seed, labels):
+    """The best of a few runs of k-means; its labels, and the scatter within clusters."""
+    np.random.seed(seed)
+    lowest = np.inf
+    centers = np.empty((k, points.shape[1]))
+    trial = np.empty_like(labels)
+    for _ in range(n_starts):
+        spread_centers(points, weights, centers)
+        trial[:] = -1
+        total = settle_centers(points, weights, centers, max_iter, trial)
+        if total < lowest:
+            lowest = total
+            labels[:] = trial
+    return lowest

@@ -1,0 +1,76 @@
+"""What a clustering explains beyond a single Gaussian, in nats."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Clusters tighter than the root of this share of their view's spread earn nothing more. Without
+#: it, splitting a cluster that is a single point in some direction would pay without limit.
+TIGHTEST = 0.01
+
+
+def scatters(
+    points: NDArray[np.float64], weights: NDArray[np.float64], labels: NDArray[np.integer], k: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Total and within-cluster covariance, and the shares of the clusters."""
+    shares = np.bincount(labels, weights, minlength=k) / weights.sum()
+    members = np.zeros((len(labels), k))
+    members[np.arange(len(labels)), labels] = weights / weights.sum()
+    sums = members.T @ points
+    mean = sums.sum(axis=0)
+    total = (points * (weights / weights.sum())[:, None]).T @ points
+    used = shares > 0
+    centers = sums[used] / shares[used, None]
+    within = total - (centers * shares[used, None]).T @ centers
+    return total - np.outer(mean, mean), within, shares
+
+
+def entropy(shares: NDArray[np.float64]) -> float:
+    """Nats a label costs."""
+    used = shares[shares > 0]
+    return float(-np.sum(used * np.log(used)))
+
+
+def gain(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    labels: NDArray[np.integer],
+    k: int,
+    n_searched: int | None = None,
+    floor: float = 0.0,
+) -> float:
+    """Log-likelihood of k Gaussians with one covariance over that of a single one, less its price.
+
+    **Idea.** Rows of a view are coded by their cluster and a Gaussian about its mean. That beats
+    one Gaussian of full covariance only where there are clusters: an elongated cloud gains nothing
+    by being cut. The price is that of the labels, of the further means, and of choosing the view's
+    subspace among ``n_searched`` dimensions.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, m)
+        Rows in the coordinates of the view.
+    weights : ndarray of shape (n,)
+        Their mean is one: they add up to a number of rows.
+    labels : ndarray of shape (n,)
+    k : int
+    n_searched : int, default=None
+        Dimensions the view was chosen from; None: it was given.
+    floor : float, default=0
+        Variance that counts as nothing, such as a resolution squared.
+
+    Returns
+    -------
+    float
+        In nats; positive if the clustering is worth having.
+    """
+    n, m = float(weights.sum()), points.shape[1]
+    total, within, shares = scatters(points, weights, labels, k)
+    ground = floor * np.eye(m)
+    wide = np.linalg.slogdet((1 + TIGHTEST) * total + ground)[1]
+    narrow = np.linalg.slogdet(within + TIGHTEST * total + ground)[1]
+    if not np.isfinite(wide) or not np.isfinite(narrow):
+        return -np.inf
+    n_parameters = (k - 1) * (m + 1)
+    if n_searched is not None:
+        n_parameters += m * (n_searched - m)
+    return 0.5 * n * (wide - narrow) - n * entropy(shares) - 0.5 * np.log(n) * n_parameters
