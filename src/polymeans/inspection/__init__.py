@@ -6,6 +6,7 @@ from polymeans.inspection.plots import (
     plot_convergence,
 )
 from polymeans.inspection.protocentroids import plot_protocentroids, plot_tradeoff
+from polymeans.inspection.views import plot_view_images, plot_view_information, plot_views
 
 __all__ = [
     "plot_centers_as_images",
@@ -13,4 +14,7 @@ __all__ = [
     "plot_convergence",
     "plot_protocentroids",
     "plot_tradeoff",
+    "plot_view_images",
+    "plot_view_information",
+    "plot_views",
 ]
