@@ -14,6 +14,7 @@ NAMES = {
     "khatri-rao-table2": "the Khatri-Rao paper's Table 2, and data sets it does not have",
     "khatri-rao-figures": "its Figures 6, 7 and 8: budgets, numbers of sets, growth",
     "khatri-rao-speed": "time of an iteration on grids and memory against scikit-learn",
+    "nonredundant": "quality and time of fits, choice of views and growth against ClustPy",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
 }
 

@@ -56,7 +56,15 @@ def machine() -> str:
         pass
     versions = ", ".join(
         f"{name} {version(name)}"
-        for name in ("numpy", "scipy", "scikit-learn", "numba", "faiss-cpu", "sparsekmeans")
+        for name in (
+            "numpy",
+            "scipy",
+            "scikit-learn",
+            "numba",
+            "faiss-cpu",
+            "sparsekmeans",
+            "clustpy",
+        )
         if version(name)
     )
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"

@@ -2,11 +2,15 @@
 
 import contextlib
 import io
+import os
+import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import Contender, MissingRequirementError
 
@@ -95,3 +99,70 @@ def sparsekmeans(X: sp.csr_matrix, start_rows: np.ndarray, algorithm: str) -> Co
         return {"labels": np.asarray(labels), "inertia": None, "n_iter": ""}
 
     return Contender(f"sparsekmeans {algorithm}", run, equal_iterations=algorithm == "lloyd")
+
+
+def _clustpy() -> Any:
+    """clustpy.alternative; the package is not in the extra because it brings gigabytes along."""
+    try:
+        from clustpy import alternative
+    except ImportError:
+        raise MissingRequirementError(
+            "needs ClustPy: pip install --no-deps clustpy (with its dependencies, which are not "
+            "needed here, it would bring torch)"
+        ) from None
+    return alternative
+
+
+def nrkmeans(
+    X: np.ndarray, sizes: Sequence[int], *, seed: int = 0, n_init: int = 1, threads: int = 1
+) -> Contender:
+    """ClustPy's NrKmeans with a noise space, on so many BLAS threads.
+
+    What it gives is taken from labels, not from ``n_clusters_final_``: restarts share that list,
+    so it may belong to another one of them. A fit that fails gives only ``error``.
+    """
+    kind = _clustpy().NrKmeans
+
+    def run(n_iter: int) -> dict[str, Any]:
+        # The noise space is a last one with a single cluster.
+        model = kind([*sizes, 1], n_init=n_init, max_iter=n_iter, random_state=seed)
+        with threadpool_limits(threads), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of means of no rows, where it loses a cluster
+            try:
+                model.fit(X)
+            except Exception as error:  # it raises nothing more special
+                return {"error": str(error).splitlines()[0]}
+        return {
+            "labels": model.labels_,
+            "bases": [model.V_[:, columns] for columns in model.P_],
+            "inertia": float(model.calculate_cost_function()),
+            "n_iter": model.n_iter_,
+        }
+
+    return Contender(f"ClustPy, {n_init} starts" if n_init > 1 else "ClustPy, 1 start", run)
+
+
+def nrkmeans_threads(X: np.ndarray, sizes: Sequence[int]) -> int:
+    """BLAS threads, one or all, with which a short fit of ClustPy takes less time."""
+    seconds = {}
+    for threads in blas_threads():
+        contender = nrkmeans(X, sizes, threads=threads)
+        contender.run(1)
+        began = time.perf_counter()
+        contender.run(2)
+        seconds[threads] = time.perf_counter() - began
+    return min(seconds, key=lambda threads: seconds[threads])
+
+
+def blas_threads() -> list[int]:
+    """One and all."""
+    return sorted({1, os.cpu_count() or 1})
+
+
+def autonr(X: np.ndarray, *, seed: int, threads: int) -> tuple[int, ...]:
+    """Numbers of clusters that ClustPy's AutoNR finds, without the noise space."""
+    model = _clustpy().AutoNR(random_state=seed)
+    with threadpool_limits(threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X)
+    return tuple(int(k) for k in model.n_clusters_ if k > 1)
