@@ -34,3 +34,57 @@ def lloyd(X, C, n_iter, weights=None):
 def potential(X, chosen, weights):
     """Weighted squared distance to the nearest chosen row."""
     return float(sum(w * min(((x - X[c]) ** 2).sum() for c in chosen) for x, w in zip(X, weights)))
+
+
+def mean_of(X, weights=None):
+    """Weighted mean of the rows."""
+    weights = np.ones(len(X)) if weights is None else weights
+    return weights @ X / weights.sum()
+
+
+def scatter_within(X, labels, weights=None):
+    """d x d scatter of the rows about the means of their clusters."""
+    weights = np.ones(len(X)) if weights is None else weights
+    S = np.zeros((X.shape[1], X.shape[1]))
+    for c in np.unique(labels):
+        mine = (labels == c) & (weights > 0)
+        if mine.any():
+            Z = X[mine] - mean_of(X[mine], weights[mine])
+            S += (Z * weights[mine, None]).T @ Z
+    return S
+
+
+def scatter_between(X, labels, weights=None):
+    """d x d scatter of the means of the clusters about the mean of all rows."""
+    weights = np.ones(len(X)) if weights is None else weights
+    B = np.zeros((X.shape[1], X.shape[1]))
+    for c in np.unique(labels):
+        mine = (labels == c) & (weights > 0)
+        if mine.any():
+            z = mean_of(X[mine], weights[mine]) - mean_of(X, weights)
+            B += weights[mine].sum() * np.outer(z, z)
+    return B
+
+
+def best_pair(difference, others):
+    """Columns with negative and with positive values of S_s - S_t, apart from other columns."""
+    d = len(difference)
+    left, _, _ = np.linalg.svd(np.concatenate([others, np.zeros((d, 1))], axis=1))
+    free = left[:, others.shape[1] :]
+    values, vectors = np.linalg.eigh(free.T @ difference @ free)
+    clear = 1e-9 * np.abs(values).max(initial=0.0)
+    vectors = free @ vectors
+    return vectors[:, values < -clear], vectors[:, values > clear]
+
+
+def views_cost(X, labels, centers, spaces, mean, weights=None):
+    """Row by row: distances to the own center in each view's subspace, and what is in none."""
+    weights = np.ones(len(X)) if weights is None else weights
+    total = 0.0
+    for i, x in enumerate(X):
+        rest = x - mean
+        for s, V in enumerate(spaces):
+            total += weights[i] * float(((V.T @ (x - centers[s][labels[i, s]])) ** 2).sum())
+            rest = rest - V @ (V.T @ rest)
+        total += weights[i] * float((rest**2).sum())
+    return total
