@@ -11,7 +11,6 @@ from polymeans.datasets import make_nonredundant
 from polymeans.kernels.subspaces import explained, flatten_means, rotate, rotate_pair
 from polymeans.kernels.views import (
     Sample,
-    descend_views,
     fill_empty,
     label,
     small_kmeans,
@@ -333,16 +332,13 @@ def test_principal_directions_are_ordered_and_have_a_sign(given):
 @pytest.mark.parametrize("sizes", [(3, 4), (2, 3, 3)])
 def test_the_value_of_a_descent_never_falls_and_is_that_of_its_labels(sizes):
     X, labels, weights = random_rows(sizes, n=150)
-    sample = Sample(X - mean_of(X, weights), weights)
+    problem = Problem(X - mean_of(X, weights), weights, sizes)
     values = []
     for max_iter in range(1, 15):
-        own, views = labels.copy(), make_views(sizes, X.shape[1])
-        value, n_iter = descend_views(sample, own, views, max_iter)
-        values.append(value)
-        means, masses = means_of(X, own, sizes, weights)
-        assert n_iter <= max_iter
-        if n_iter == max_iter:
-            assert_allclose(value, explained(means, views), rtol=1e-10)
+        state = problem.descend(labels.copy(), max_iter)
+        means, masses = means_of(X, state.labels, sizes, weights)
+        values.append(problem.total - state.cost)
+        assert_allclose(values[-1], explained(means, state.views), rtol=1e-10)
     assert len(set(values)) > 3
     assert (np.diff(values) >= -1e-9 * values[-1]).all()
     assert (masses > 0).all()
