@@ -92,6 +92,7 @@ class CentroidEstimator(
         with self._threads(X) as threads:
             given = not isinstance(start, str) and not callable(start)
             reach = self._reach(start) if given else 0.0
+            X = self._find_space(X, weights, threads, rng)
             rows = make_rows(X, weights, threads, self._spherical, reach)
             for number in range(n_runs):
                 progress.begin_run()
@@ -236,6 +237,14 @@ class CentroidEstimator(
 
     # --- what subclasses may change ----------------------------------------------------------
 
+    def _find_space(self, X: Any, weights: NDArray[np.float64], threads: Threads, rng: Any) -> Any:
+        """Rows in the coordinates they are clustered in, which a fit may choose."""
+        return X
+
+    def _into_space(self, X: Any) -> Any:
+        """Rows in the coordinates the fit has chosen."""
+        return X
+
     def _passes(self) -> int:
         """How many passes over the rows one call is worth, compared with a plain one."""
         return 1
@@ -295,7 +304,7 @@ class CentroidEstimator(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
     ) -> tuple[NDArray[np.int32], float]:
         """Labels for the fitted centroids, and the inertia if wanted."""
-        vectors = self._fitted_vectors()
+        X, vectors = self._into_space(X), self._fitted_vectors()
         # Labels are defined for centroids as they are fitted: of two dtypes the wider one counts.
         if X.dtype != vectors[0].dtype:
             X = X.astype(np.float64, copy=False)

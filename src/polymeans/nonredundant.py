@@ -15,9 +15,15 @@ from polymeans._base import CentroidEstimator, is_name
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import check_choice, check_integer, check_real, check_rows
 from polymeans.codebooks.aggregation import digits_of
-from polymeans.codebooks.orthogonal import OrthogonalCodebook, basis_of, principal_directions
-from polymeans.engine.assignment import make_codebook, make_grid
+from polymeans.codebooks.orthogonal import (
+    OrthogonalCodebook,
+    basis_of,
+    make_views,
+    principal_directions,
+)
+from polymeans.engine.assignment import make_codebook, make_grid, make_rows
 from polymeans.engine.lloyd import Run
+from polymeans.engine.marginals import MarginalStatistics
 from polymeans.search import nonredundant as search
 
 INITS = ("search", "random")
@@ -237,13 +243,9 @@ class NonRedundantKMeans(CentroidEstimator):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        matrix = self.rotation_
-        if self.whitening_ is not None:
-            matrix = self.whitening_ @ matrix
-        matrix = matrix.astype(X.dtype, copy=False)
-        if sp.issparse(X):
-            return np.asarray(X @ matrix - self.mean_.astype(X.dtype) @ matrix)
-        return (X - self.mean_.astype(X.dtype)) @ matrix
+        if self.whitening_ is None:
+            return self._project(X, self.rotation_)
+        return self._project(X, self.whitening_ @ self.rotation_)
 
     def transform_view(self, X: Any, view: int) -> NDArray[Any]:
         """Rows in the coordinates of one view.
@@ -353,7 +355,11 @@ class NonRedundantKMeans(CentroidEstimator):
         if isinstance(sizes, Integral) and not isinstance(sizes, bool):
             check_integer("n_clusters", sizes, 1)
             return
-        if isinstance(sizes, bool) or not hasattr(sizes, "__len__") or len(sizes) == 0:
+        if (
+            not isinstance(sizes, tuple | list | np.ndarray)
+            or np.ndim(sizes) != 1
+            or not len(sizes)
+        ):
             raise TypeError(
                 "n_clusters must be a tuple of integers, one for each view, such as (3, 4), an "
                 f'integer, or "auto", got {sizes!r}.'
@@ -397,6 +403,11 @@ class NonRedundantKMeans(CentroidEstimator):
                 'init must be "search" or "random" where n_clusters="auto" chooses the views, got '
                 "labels. Give the numbers of clusters too."
             )
+        if not hasattr(self.init, "__len__") or isinstance(self.init, dict):
+            raise TypeError(
+                'init must be "search", "random", or labels of shape (n_samples, n_views), got '
+                f"{self.init!r}."
+            )
         labels = check_array(self.init, dtype=np.float64, ensure_2d=False, input_name="init")
         labels = labels.reshape(len(labels), -1)
         sizes = self._sizes
@@ -405,13 +416,13 @@ class NonRedundantKMeans(CentroidEstimator):
                 f"init has labels of shape {labels.shape}, but n_samples and views make "
                 f"{(X.shape[0], len(sizes))}. Give one column for each view."
             )
-        whole = labels.astype(np.int32)
-        if (whole != labels).any() or (whole < 0).any() or (whole >= np.array(sizes)).any():
+        inside = (labels >= 0) & (labels < np.array(sizes)) & (labels == np.floor(labels))
+        if not inside.all():
             raise ValueError(
                 f"init must have labels from 0 to n_clusters - 1 in each column, got values from "
                 f"{labels.min():g} to {labels.max():g} for n_clusters={self.n_clusters}."
             )
-        return np.ascontiguousarray(whole.T)
+        return np.ascontiguousarray(labels.T.astype(np.int32))
 
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str):
@@ -420,7 +431,13 @@ class NonRedundantKMeans(CentroidEstimator):
             return 10 if start == "random" else 1
         return int(self.n_init)
 
+    def _reach(self, vectors: Any) -> float:
+        # Labels to begin with are no coordinates.
+        return super()._reach(vectors) if isinstance(vectors, list) else 0.0
+
     def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
+        if not isinstance(start, str):
+            return self._from_labels(rows, start)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         theta, views = search.starting_vectors(rows, self._sizes, start, self.effort, generator)
         if len(self._sizes) == 1:
@@ -429,13 +446,69 @@ class NonRedundantKMeans(CentroidEstimator):
             theta.astype(rows.dtype), self._sizes, views, None, rows.is_sparse
         )
 
+    def _from_labels(self, rows: Any, labels: NDArray[np.int32]) -> Any:
+        """The best centers for given labels."""
+        sizes = self._sizes
+        statistics = MarginalStatistics(rows, sizes)
+        codes = np.ravel_multi_index(tuple(labels), sizes).astype(np.int32)
+        statistics.update(np.full_like(codes, -1), codes)
+        if len(sizes) == 1:
+            masses = np.maximum(statistics.masses, 1e-300)[:, None]
+            return make_codebook(rows, rows.external(statistics.sums / masses + statistics.origin))
+        nowhere = np.zeros((sum(sizes), len(statistics.origin)), dtype=rows.dtype)
+        views = make_views(sizes, len(statistics.origin))
+        codebook = OrthogonalCodebook(nowhere, sizes, views, None, rows.is_sparse)
+        codebook.refit(statistics, codes)
+        return codebook
+
+    def _find_space(self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any) -> Any:
+        self.whitening_ = None
+        if self.whiten is False:
+            return X
+        n_axes = self.whiten
+        if self.whiten is True:
+            n_axes = (
+                16 if isinstance(self.n_clusters, str) else 1 + sum(self._sizes) - len(self._sizes)
+            )
+        rows = make_rows(X, weights, threads, False)
+        generator = np.random.default_rng(rng.randint(2**31))
+        reduced = search.reduce_rows(rows, n_axes, generator, rows.n_samples, exact=2048)
+        shares = reduced.weights / reduced.weights.sum()
+        spread = np.sqrt(shares @ reduced.points**2) * rows.unit
+        self.mean_ = rows.external(reduced.mean[None])[0]
+        self.whitening_ = _outer_basis(reduced.axes, rows).T / np.maximum(spread, 1e-300)
+        if not isinstance(self.n_clusters, str) and len(spread) < len(self._sizes):
+            raise ValueError(
+                f"whiten={self.whiten} leaves {len(spread)} components for {len(self._sizes)} "
+                "views: each view needs a direction of its own. Ask for more components."
+            )
+        return self._into_space(X)
+
+    def _into_space(self, X: Any) -> Any:
+        return X if self.whitening_ is None else self._project(X, self.whitening_)
+
+    def _project(self, X: Any, matrix: NDArray[np.float64]) -> NDArray[Any]:
+        """Rows less the mean, times a matrix, in the rows' dtype."""
+        matrix, mean = matrix.astype(X.dtype, copy=False), self.mean_.astype(X.dtype, copy=False)
+        if sp.issparse(X):
+            return np.ascontiguousarray(X @ matrix - mean @ matrix)
+        return (X - mean) @ matrix
+
     def _sets(self, codebook: Any, rows: Any) -> list[NDArray[Any]]:
         if len(self._sizes) == 1:
             return [codebook.to_array(rows)]
         return codebook.to_sets(rows)
 
     def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
-        return {"_protocentroids": self._sets(codebook, rows)}
+        sizes = self._sizes
+        n_views = len(sizes) if sum(sizes) > len(sizes) else 0  # one cluster is no view
+        return {
+            "_protocentroids": self._sets(codebook, rows),
+            "n_views_": n_views,
+            "n_clusters_": sizes[:n_views],
+            "main_view_": 0,
+            "whitening_": self.whitening_,
+        }
 
     def _fitted_vectors(self) -> list[NDArray[Any]]:
         return self._protocentroids
@@ -445,49 +518,60 @@ class NonRedundantKMeans(CentroidEstimator):
 
     def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
         sizes = self._sizes
-        n_views = len(sizes) if sum(sizes) > len(sizes) else 0  # one cluster is no view
-        sets = self._sets(run.codebook, rows)
+        attributes = self._vectors(run.codebook, rows)
+        sets, n_views = attributes["_protocentroids"], attributes["n_views_"]
         shares = rows.weights / rows.weights.sum()
         mean = rows.external(np.asarray(shares @ rows.matrix()).reshape(1, -1))[0]
         spaces, variances = [], []
-        for s, (digits, part) in enumerate(zip(digits_of(run.labels, sizes), sets)):
+        for s, digits in enumerate(digits_of(run.labels, sizes)[:n_views]):
             masses = np.bincount(digits, shares, minlength=sizes[s])
-            basis = None
-            deviations = part.astype(np.float64)
-            if len(sizes) > 1:
-                basis = _outer_basis(basis_of(run.codebook.views, s), rows)
-                deviations -= mean if s == 0 else 0.0
-            else:
-                deviations -= masses @ deviations
-            directions, variance = principal_directions(deviations, masses, basis)
+            directions, variance = self._subspace(s, sets[s], masses, mean, run.codebook, rows)
             spaces.append(directions)
             variances.append(variance)
-        total = rows.mean_variance * rows.n_features * rows.unit * rows.unit
-        ratio = np.array(variances[:n_views]) / (total if total > 0 else 1.0)
-        rotation = np.concatenate(spaces).T
-        dims = tuple(len(space) for space in spaces[:n_views])
+        total = rows.mean_variance * rows.n_features
+        ratio = np.array(variances) / (total if total > 0 else 1.0)
+        rotation = np.concatenate([np.empty((0, rows.n_features)), *spaces]).T
+        dims = tuple(len(space) for space in spaces)
         if not self.noise_space and n_views:
             rotation = _completed(rotation)
             dims = (*dims[:-1], rotation.shape[1] - sum(dims[:-1]))
-        main = int(np.argmax(ratio)) if n_views else 0
         labels = _per_view(run.labels, sizes[:n_views])
-        return {
+        main = int(np.argmax(ratio)) if n_views else 0
+        numbers = rotation.size + mean.size + sum(k * m for k, m in zip(sizes, dims))
+        centers = [sets[0], *(part + mean for part in sets[1:])][:n_views]
+        if self.whitening_ is not None:
+            back = np.linalg.pinv(self.whitening_)
+            centers = [(self.mean_ + (part - mean) @ back).astype(part.dtype) for part in centers]
+            mean = self.mean_
+        attributes |= {
             "labels_": _column(labels, main),
             "labels_per_view_": labels,
-            "n_views_": n_views,
-            "n_clusters_": sizes[:n_views],
             "main_view_": main,
             "rotation_": rotation,
             "n_dims_": dims,
             "mean_": mean,
-            "centers_per_view_": [sets[0], *(part + mean for part in sets[1:])][:n_views],
+            "centers_per_view_": centers,
             "explained_variance_ratio_": ratio,
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
-            "n_parameters_": rotation.size + mean.size + sum(map(np.prod, zip(sizes, dims))),
+            "n_parameters_": int(numbers),
             "history_": self._history(run),
-            "_protocentroids": sets,
         }
+        return attributes
+
+    def _subspace(
+        self, s: int, part: Any, masses: Any, mean: Any, codebook: Any, rows: Any
+    ) -> tuple[NDArray[np.float64], float]:
+        """Directions of a view, the strongest first, and the variance along them (engine units)."""
+        deviations = part.astype(np.float64) / rows.unit
+        if len(self._sizes) == 1:
+            # What the mean of equal centers is off by is no deviation.
+            floor = 4 * np.finfo(part.dtype).eps * float(np.linalg.norm(deviations, axis=1).max())
+            return principal_directions(deviations - masses @ deviations, masses, None, floor)
+        if s == 0:
+            deviations -= mean.astype(np.float64) / rows.unit
+        basis = _outer_basis(basis_of(codebook.views, s), rows)
+        return principal_directions(deviations, masses, basis)
 
     def _warn(self, run: Run) -> None:
         digits = digits_of(run.labels, self._sizes)

@@ -89,6 +89,7 @@ def principal_directions(
     deviations: NDArray[np.float64],
     masses: NDArray[np.float64],
     basis: NDArray[np.float64] | None = None,
+    floor: float = 0.0,
 ) -> tuple[NDArray[np.float64], float]:
     """Directions in which a view's centers vary, the strongest first, and their variance.
 
@@ -103,6 +104,8 @@ def principal_directions(
         Shares of the rows.
     basis : ndarray of shape (m, n_features), default=None
         Orthonormal rows that span the view; None: what the centers span.
+    floor : float, default=0
+        Lengths that rounding may account for.
 
     Returns
     -------
@@ -114,7 +117,8 @@ def principal_directions(
     weighted = np.sqrt(masses)[:, None] * deviations
     if basis is None:
         _, lengths, directions = np.linalg.svd(weighted, full_matrices=False)
-        directions = directions[lengths > NOTHING * max(lengths[0], 1e-300)]
+        n_dims = min(len(masses) - 1, np.count_nonzero(lengths > max(floor, NOTHING * lengths[0])))
+        directions = directions[:n_dims]
     elif len(basis):
         _, _, turn = np.linalg.svd(weighted @ basis.T)
         directions = turn @ basis

@@ -50,12 +50,14 @@ class MarginalStatistics:
     @property
     def sums(self) -> NDArray[np.float64]:
         """Weighted sums about the origin, all sets on top of each other."""
-        if len(self._statistics) == len(self.sizes):
-            return self._stacked
-        cells = self._stacked.reshape(*self.sizes, -1)
         axes = range(len(self.sizes))
-        # An empty cell's sums stand for nothing (see ClusterStatistics): they must not count.
-        cells = np.where(self.masses.reshape(*self.sizes, 1) > 0, cells, 0.0)
+        cells = self.masses.reshape(self.sizes)
+        # Sums of what is empty stand for nothing (see ClusterStatistics): they must not count.
+        if len(self._statistics) == len(self.sizes):
+            masses = [cells.sum(axis=tuple(a for a in axes if a != q)) for q in axes]
+            used = np.concatenate(masses) > 0
+            return self._stacked if used.all() else np.where(used[:, None], self._stacked, 0.0)
+        cells = np.where(cells[..., None] > 0, self._stacked.reshape(*self.sizes, -1), 0.0)
         return np.concatenate([cells.sum(axis=tuple(a for a in axes if a != q)) for q in axes])
 
     def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:

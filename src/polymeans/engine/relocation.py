@@ -65,6 +65,7 @@ def relocate_empty(
         stride //= len(size)
         vacancies += [(q, stride, g) for g in np.flatnonzero(size == 0)]
     distances = np.where(rows.weights > 0, own_distances(rows, codebook, labels), 0.0)
+    inertia = float(np.sum(distances * rows.weights))
     # Closer than rounding could put it: not apart from its centroid at all.
     origin = 0.0 if rows.is_sparse else float(np.linalg.norm(rows.arrays.origin))
     distances[distances <= 2.0**-46 * (rows.norms + origin) ** 2] = 0.0
@@ -83,4 +84,4 @@ def relocate_empty(
             sizes[q][vacant] = 1
             labels[i] += (vacant - member) * stride
             moved.append(i)
-    return np.array(moved, dtype=np.int64), float(np.sum(distances * rows.weights))
+    return np.array(moved, dtype=np.int64), inertia

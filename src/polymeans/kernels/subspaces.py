@@ -93,7 +93,7 @@ def rotate_pair(means, views, s, t):
     On the complement of the other views, ``tr(V_s' B_s V_s) + tr(V_t' B_t V_t)`` is largest when
     s has the eigenvectors of ``B_s - B_t`` with positive values and t those with negative ones.
     Directions in which neither has anything belong to nobody (noise): only the span of their means
-    is looked at, so no eigenvalue is zero but where both views have equal claims, and s gets it.
+    is looked at, so no eigenvalue is zero but where both views have equal claims.
     """
     d = means.shape[1]
     n_s = views.starts[s + 1] - views.starts[s]
@@ -125,29 +125,31 @@ def rotate_pair(means, views, s, t):
     if p == 0:
         return
     values, vectors = np.linalg.eigh(inner)
-    tie = 1e-12 * max(abs(values[0]), abs(values[p - 1]))
-    # The strongest first, so that a rounding error too many does not push out a real direction.
+    # The strongest first. Where both have the same claim, rounding decides which of them gets it;
+    # should it give one of them more than there is room for, the other one takes the rest.
     for rank in range(p - 1, -1, -1):
-        if s == t or values[rank] >= -tie:
-            add_vector(views, s, vectors[:, rank], found)
-    if s != t:
-        for rank in range(p):
-            if values[rank] < -tie:
+        if s == t or values[rank] >= 0.0:
+            if not add_vector(views, s, vectors[:, rank], found) and s != t:
                 add_vector(views, t, vectors[:, rank], found)
+    for rank in range(p):
+        if s != t and values[rank] < 0.0:
+            if not add_vector(views, t, vectors[:, rank], found):
+                add_vector(views, s, vectors[:, rank], found)
 
 
 @kernel
 def add_vector(views, s, weights, rows):
-    """One more basis vector for view s, a combination of the rows, if there is room."""
+    """One more basis vector for view s, a combination of the rows; False if there is no room."""
     place = views.places[s] + views.dims[s]
     if place == views.places[s + 1]:
-        return
+        return False
     vector = views.basis[place]
     vector[:] = 0.0
     for a in range(rows.shape[0]):
         for f in range(vector.shape[0]):
             vector[f] += weights[a] * rows[a, f]
     views.dims[s] += 1
+    return True
 
 
 @kernel

@@ -13,8 +13,8 @@ from polymeans.kernels.compile import kernel
 from polymeans.kernels.search import accumulate, draw
 from polymeans.kernels.subspaces import dot, flatten_means, rotate
 
-#: Rounds over the pairs of views in one iteration; later iterations go on where it stopped.
-_SWEEPS = 3
+#: Rounds over the pairs of views in one iteration; the next one goes on where it stopped.
+_SWEEPS = 1
 
 
 class Sample(NamedTuple):
@@ -100,10 +100,11 @@ def fill_empty(sample, centers, views, labels):
 
 
 @kernel
-def descend_views(sample, labels, views, max_iter):
+def descend_views(sample, labels, views, max_iter, rival):
     """Alternate means, subspaces and labels, all in place; explained scatter and iterations.
 
-    The value is that of the labels the subspaces were found for; it never falls on the way.
+    The value is that of the labels the subspaces were found for; it never falls on the way. Gives
+    up early where it will hardly exceed ``rival``.
     """
     n_centers = views.starts[-1]
     means = np.empty((n_centers, sample.points.shape[1]))
@@ -112,10 +113,12 @@ def descend_views(sample, labels, views, max_iter):
     value = 0.0
     iteration = 0
     while True:
+        before = value
         weighted_means(sample, labels, views.starts, means, masses)
         value = rotate(means, views, _SWEEPS, 1e-9)
         iteration += 1
-        if iteration >= max_iter:
+        # Most of what a descent gains, it gains at once.
+        if iteration >= max_iter or value + (value - before) * 10 / iteration < rival:
             break
         flatten_means(means, masses, views, centers)
         n_moved = label(sample, centers, masses, views.starts, labels)
@@ -195,6 +198,45 @@ def settle_centers(points, weights, centers, max_iter, labels):
             if masses[c] > 0.0:
                 centers[c] = sums[c] / masses[c]
     return total
+
+
+@kernel
+def swap_center(points, weights, centers, n_draws, seed):
+    """Move a center that is hardly missed to where one is missing most.
+
+    Of several rows drawn by their distance, the one that helps most; of half of the centers, the
+    one whose rows are served almost as well by others.
+    """
+    np.random.seed(seed)
+    n, k = points.shape[0], centers.shape[0]
+    nearest = np.empty(n)
+    missed = np.zeros(k)
+    cumulative = np.empty(n)
+    for i in range(n):
+        first, second, own = np.inf, np.inf, 0
+        for c in range(k):
+            distance = scatter_to(points, centers[c], i)
+            if distance < first:
+                first, second, own = distance, first, c
+            elif distance < second:
+                second = distance
+        nearest[i] = first
+        missed[own] += weights[i] * (second - first)
+    if not accumulate(weights, nearest, cumulative) > 0.0:
+        return
+    best, row = -1.0, 0
+    for _ in range(n_draws):
+        i = draw(cumulative)
+        saved = 0.0
+        for j in range(n):
+            saved += weights[j] * max(0.0, nearest[j] - scatter_to(points, points[i], j))
+        if saved > best:
+            best, row = saved, i
+    lowest, leaving = np.inf, np.random.randint(k)
+    for c in range(k):
+        if missed[c] < lowest and np.random.random() < 0.5:
+            lowest, leaving = missed[c], c
+    centers[leaving] = points[row]
 
 
 @kernel

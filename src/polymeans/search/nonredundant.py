@@ -6,10 +6,10 @@ many clusters, on clusters that overlap. All of it runs on a sample of the rows 
 components; the winner is then refined on everything.
 """
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ _BATCH = ("independent", "independent", "random", "random")
 #: Batches, and kicks in a row that may fail, at the effort of one.
 _BATCHES, _PATIENCE = 3, 20
 
+#: Further failures allowed for each cluster beyond the first dozen: more can be in a wrong place.
+_CLUSTER_PATIENCE = 3
+
 #: Kicks tried from the same state. Independent of the number of threads.
 _KICKS = 4
 
@@ -42,6 +45,9 @@ _SHORT, _LONG = 30, 300
 
 #: Costs closer than this share are the same optimum; an improvement must exceed the other share.
 _SAME, _BETTER = 1e-5, 1e-6
+
+#: An improvement by this share makes exchanging views worth trying again.
+_AFRESH = 1e-3
 
 
 @dataclass
@@ -91,16 +97,26 @@ class Problem:
         """The first components, all with the same spread."""
         return self.points[:, :q] / self.spread[:q]
 
+    def plain(self, q: int) -> NDArray[np.float64]:
+        """The first components as they are."""
+        return self.points[:, :q]
+
     def empty_views(self) -> Any:
         """Views that have no subspace yet."""
         return make_views(self.sizes, self.points.shape[1])
 
-    def descend(self, labels: NDArray[np.int32], max_iter: int, views: Any = None) -> Candidate:
-        """Alternate means, subspaces and labels."""
+    def descend(
+        self,
+        labels: NDArray[np.int32],
+        max_iter: int,
+        views: Any = None,
+        rival: float = np.inf,
+    ) -> Candidate:
+        """Alternate means, subspaces and labels; give up where ``rival`` will not be undercut."""
         from polymeans.kernels.views import descend_views
 
         views = views or self.empty_views()
-        explained, _ = descend_views(self.sample, labels, views, max_iter)
+        explained, _ = descend_views(self.sample, labels, views, max_iter, self.total - rival)
         return Candidate(labels, views, self.total - explained)
 
     def cluster(
@@ -124,7 +140,8 @@ def independent_start(
 ) -> NDArray[np.int32]:
     """Labels from groups of independent components, each matched with a number of clusters."""
     n_views = len(problem.sizes)
-    most, fewest = problem.n_wanted, max(n_views, -(-problem.n_wanted // 2))
+    most = problem.n_wanted
+    fewest = min(most, max(n_views, -(-most // 2)))
     q = most - (most - fewest) * number // max(1, n_starts - 1)
     if q < n_views:  # fewer dimensions than views: nothing to take apart
         return random_start(problem, number, rng)
@@ -159,22 +176,47 @@ def independent_start(
 
 def random_start(problem: Problem, number: int, rng: np.random.Generator) -> NDArray[np.int32]:
     """Labels in random subspaces of several kinds, in turn."""
-    q, sizes = problem.n_wanted, problem.sizes
-    kind = number % 6
-    base = problem.white(q) if kind in (0, 1, 3) else problem.points[:, :q]
-    if kind in (3, 5):
-        return _one_after_another(problem, base, rng)
-    rooms = [max(1, min(k - 1, q)) for k in sizes]
-    if kind in (0, 2) and sum(rooms) <= q:
-        turned = base @ np.linalg.qr(rng.standard_normal((q, q)))[0]
-        edges = np.cumsum([0, *rooms])
-        parts = [turned[:, lo:hi] for lo, hi in itertools.pairwise(edges)]
-    else:
-        parts = [
-            base @ np.linalg.qr(rng.standard_normal((q, int(rng.integers(1, room + 1)))))[0]
-            for room in rooms
-        ]
-    return np.stack([problem.cluster(part, k, rng) for part, k in zip(parts, sizes)])
+    return _RANDOM_STARTS[number % len(_RANDOM_STARTS)](problem, rng)
+
+
+def _orthogonal_parts(problem: Problem, points: NDArray, rng: Any) -> NDArray[np.int32]:
+    """k-means in subspaces that are orthogonal, and as large as they may become."""
+    q = points.shape[1]
+    rooms = [max(1, min(k - 1, q)) for k in problem.sizes]
+    if sum(rooms) > q:
+        return _any_parts(problem, points, rng)
+    turned = points @ np.linalg.qr(rng.standard_normal((q, q)))[0]
+    parts = [turned[:, lo:hi] for lo, hi in pairwise(np.cumsum([0, *rooms]))]
+    return np.stack([problem.cluster(part, k, rng) for part, k in zip(parts, problem.sizes)])
+
+
+def _any_parts(problem: Problem, points: NDArray, rng: Any) -> NDArray[np.int32]:
+    """k-means in subspaces that have nothing to do with each other, of any size."""
+    labels = []
+    for k in problem.sizes:
+        n_dims = int(rng.integers(1, max(1, min(k - 1, points.shape[1])) + 1))
+        axes = np.linalg.qr(rng.standard_normal((points.shape[1], n_dims)))[0]
+        labels.append(problem.cluster(points @ axes, k, rng))
+    return np.stack(labels)
+
+
+def _thin_parts(problem: Problem, points: NDArray, rng: Any) -> NDArray[np.int32]:
+    """k-means along few directions of much spread, each view orthogonal to those before.
+
+    Where a few dimensions have nearly all of the scatter, the best views share them.
+    """
+    labels = np.zeros((len(problem.sizes), len(points)), dtype=np.int32)
+    rest = points.copy()
+    for s in rng.permutation(len(problem.sizes)):
+        k = problem.sizes[s]
+        n_dims = int(rng.integers(1, max(1, min(k - 1, 2)) + 1))
+        # Random mixtures of rows point where the rows are spread.
+        mixed = rng.standard_normal((n_dims, len(rest))) @ (problem.weights[:, None] * rest)
+        axes = np.linalg.qr(mixed.T)[0]
+        inside = rest @ axes
+        labels[s] = problem.cluster(inside, k, rng)
+        rest -= inside @ axes.T
+    return labels
 
 
 def _one_after_another(
@@ -196,56 +238,92 @@ def _one_after_another(
     return labels
 
 
+#: In turn, for whitened and for plain components: each kind has its data.
+_RANDOM_STARTS = (
+    lambda problem, rng: _orthogonal_parts(problem, problem.white(problem.n_wanted), rng),
+    lambda problem, rng: _thin_parts(problem, problem.plain(problem.n_wanted), rng),
+    lambda problem, rng: _any_parts(problem, problem.white(problem.n_wanted), rng),
+    lambda problem, rng: _orthogonal_parts(problem, problem.plain(problem.n_wanted), rng),
+    lambda problem, rng: _one_after_another(problem, problem.white(problem.n_wanted), rng),
+    lambda problem, rng: _thin_parts(problem, problem.plain(problem.n_wanted), rng),
+    lambda problem, rng: _any_parts(problem, problem.plain(problem.n_wanted), rng),
+    lambda problem, rng: _one_after_another(problem, problem.plain(problem.n_wanted), rng),
+)
+
+
 # --- kicks ----------------------------------------------------------------------------------------
 
 
 def kick(problem: Problem, state: Candidate, rng: np.random.Generator) -> Candidate:
-    """Disturb a state and descend again."""
+    """Disturb a state at random and descend again."""
     labels = state.labels.copy()
-    dice = rng.random()
-    if dice < 0.5 or len(problem.sizes) == 1:
-        _move_center(problem, state, labels, rng)
-    elif dice < 0.8:
-        _relabel_view(problem, state, labels, rng)
-    else:
-        _turn_pair(problem, state, labels, rng)
+    kinds, chances = (
+        (_move_center, _restart_view, _relabel_view, _turn_pair),
+        (0.4, 0.25, 0.2, 0.15),
+    )
+    which = rng.choice(len(kinds), p=chances)
+    kinds[0 if len(problem.sizes) == 1 else which](problem, state, labels, rng)
+    return _descend_from(problem, state, labels)
+
+
+def exchange(
+    problem: Problem, state: Candidate, s: int, t: int, rng: np.random.Generator
+) -> Candidate:
+    """Two views take each other's subspace, start anew there, and descend again.
+
+    Which number of clusters belongs to which subspace is not settled by small steps.
+    """
+    labels = state.labels.copy()
+    for view, other in ((s, t), (t, s)):
+        inside = problem.points @ basis_of(state.views, other).T
+        labels[view] = problem.cluster(inside, problem.sizes[view], rng, n_starts=3)
+    return _descend_from(problem, state, labels)
+
+
+def _descend_from(problem: Problem, state: Candidate, labels: NDArray[np.int32]) -> Candidate:
     views = state.views._replace(dims=state.views.dims.copy(), basis=state.views.basis.copy())
-    return problem.descend(labels, _LONG, views)
+    return problem.descend(labels, _LONG, views, state.cost)
 
 
 def _move_center(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
-    """A center of some view goes to a row drawn by its distance in that view."""
-    from polymeans.kernels.views import settle_centers
+    """A center of some view goes to where it is needed more."""
+    from polymeans.kernels.views import settle_centers, swap_center
 
-    s = int(rng.integers(len(problem.sizes)))
+    # The more clusters a view has, the more of them can be in the wrong place.
+    chances = np.array(problem.sizes) - 1.0
+    s = int(rng.choice(len(chances), p=chances / chances.sum())) if chances.any() else 0
     k = problem.sizes[s]
     inside = np.ascontiguousarray(problem.points @ basis_of(state.views, s).T)
     if inside.shape[1] == 0:
         return _relabel_view(problem, state, labels, rng)
     masses = np.bincount(labels[s], problem.weights, minlength=k)
-    centers = (
-        np.stack(
-            [np.bincount(labels[s], problem.weights * y, minlength=k) for y in inside.T], axis=1
-        )
-        / np.maximum(masses, 1e-300)[:, None]
-    )
-    distances = problem.weights * np.sum((inside - centers[labels[s]]) ** 2, axis=1)
-    if not distances.sum() > 0:
-        return None
-    row = rng.choice(len(inside), p=distances / distances.sum())
-    centers[rng.integers(k)] = inside[row]
+    sums = [np.bincount(labels[s], problem.weights * y, minlength=k) for y in inside.T]
+    centers = np.stack(sums, axis=1) / np.maximum(masses, 1e-300)[:, None]
+    swap_center(inside, problem.weights, centers, 1 + int(rng.integers(4)), rng.integers(2**31))
     settle_centers(inside, problem.weights, centers, 3, labels[s])
     return None
+
+
+def _restart_view(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+    """A view starts anew in all that the others leave."""
+    s = int(rng.integers(len(problem.sizes)))
+    rest = problem.points
+    for t in range(len(problem.sizes)):
+        if t != s:
+            others = basis_of(state.views, t)
+            rest = rest - rest @ others.T @ others
+    labels[s] = problem.cluster(rest, problem.sizes[s], rng)
 
 
 def _relabel_view(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
     """A view starts anew in a random subspace apart from the others."""
     s = int(rng.integers(len(problem.sizes)))
     k, q = problem.sizes[s], problem.n_wanted
-    directions = np.zeros((max(1, min(k - 1, q)), problem.points.shape[1]))
-    directions[:, :q] = rng.standard_normal((len(directions), q))
-    if rng.random() < 0.5:
-        directions[:, :q] /= problem.spread[:q]
+    n_dims = int(rng.integers(1, max(1, min(k - 1, q)) + 1))
+    directions = np.zeros((n_dims, problem.points.shape[1]))
+    # Components count alike, by their spread, or all the more by it.
+    power = int(rng.integers(-1, 2))
+    directions[:, :q] = rng.standard_normal((n_dims, q)) * problem.spread[:q] ** power
     for t in range(len(problem.sizes)):
         if t != s:
             others = basis_of(state.views, t)
@@ -305,7 +383,8 @@ def search(
     finalists = _distinct(states, 2)
     finalists = map_(lambda s: problem.descend(s.labels, _LONG, s.views), finalists)
     finalists.sort(key=lambda state: state.cost)
-    best = improve(problem, finalists[0], max(1, round(_PATIENCE * effort)), rng, map_)
+    patience = _PATIENCE + _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - 12)
+    best = improve(problem, finalists[0], max(1, round(patience * effort)), rng, map_)
     return [best, *(state for state in finalists if state.cost > (1 + _SAME) * best.cost)]
 
 
@@ -313,15 +392,23 @@ def improve(
     problem: Problem, best: Candidate, patience: int, rng: np.random.Generator, map_: Any
 ) -> Candidate:
     """Kick the best state until that has failed often enough."""
-    failed, n_kicks = 0, 0
+    sizes = problem.sizes
+    pairs = [(s, t) for s, t in combinations(range(len(sizes)), 2) if sizes[s] != sizes[t]]
+    failed, n_kicks, exchanged = 0, 0, False
     while failed < patience and n_kicks < 10 * patience:
-        tried = map_(lambda own, best=best: kick(problem, best, own), rng.spawn(_KICKS))
-        n_kicks += _KICKS
+        if exchanged or not pairs:
+            tried = map_(lambda own, best=best: kick(problem, best, own), rng.spawn(_KICKS))
+            n_kicks += _KICKS
+            failed += _KICKS
+        else:
+            jobs = list(zip(pairs, rng.spawn(len(pairs))))
+            tried = map_(lambda job, best=best: exchange(problem, best, *job[0], job[1]), jobs)
+            exchanged = True
         winner = min(tried, key=lambda state: state.cost)
         if winner.cost < best.cost - _BETTER * abs(best.cost):
+            # Far enough from before that other views may be better off elsewhere.
+            exchanged = exchanged and winner.cost > best.cost * (1 - _AFRESH)
             best, failed = winner, 0
-        else:
-            failed += _KICKS
     return best
 
 
@@ -348,8 +435,19 @@ class Reduced:
     chosen: NDArray[np.int64]  #: rows of the sample
 
 
-def reduce_rows(rows: Any, n_axes: int, rng: np.random.Generator, n_rows: int = ROWS) -> Reduced:
-    """Principal components of a sample of the rows, in engine coordinates."""
+def reduce_rows(
+    rows: Any,
+    n_axes: int,
+    rng: np.random.Generator,
+    n_rows: int = ROWS,
+    exact: int | None = None,
+) -> Reduced:
+    """Principal components of a sample of the rows, in engine coordinates.
+
+    They are exact where neither rows nor columns are more than ``exact``.
+    """
+    n_axes = min(n_axes, rows.n_features)
+    exact = 4 * n_axes if exact is None else exact
     chosen = np.flatnonzero(rows.weights > 0)
     weights = rows.weights[chosen]
     if len(chosen) > n_rows:
@@ -364,7 +462,7 @@ def reduce_rows(rows: Any, n_axes: int, rng: np.random.Generator, n_rows: int = 
         squares = float(shares @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) - mean @ mean
     else:
         X = X - mean
-        axes = principal_axes(X * np.sqrt(shares)[:, None], rng, n_axes, exact=4 * n_axes)
+        axes = principal_axes(X * np.sqrt(shares)[:, None], rng, n_axes, exact=exact)
         points = X @ axes.T
         squares = float(shares @ np.einsum("ij,ij->i", X, X))
     spread, turn = np.linalg.eigh((points * shares[:, None]).T @ points)
@@ -384,7 +482,7 @@ def reduce_rows(rows: Any, n_axes: int, rng: np.random.Generator, n_rows: int = 
 def starting_vectors(
     rows: Any,
     sizes: tuple[int, ...],
-    start: Any,
+    start: str,
     effort: float,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], Any]:
@@ -394,8 +492,8 @@ def starting_vectors(
     ----------
     rows : DenseRows or SparseRows
     sizes : tuple of int
-    start : {"search", "random"} or ndarray of shape (n_views, n_samples)
-        How to begin, or labels to begin with.
+    start : {"search", "random"}
+        How to begin.
     effort : float
     rng : Generator
 
@@ -405,15 +503,13 @@ def starting_vectors(
         Within the subspaces; those of the first view from the origin, the others from the mean.
     views : Views
     """
-    given = not isinstance(start, str)
     n_wanted = sum(sizes) - len(sizes)
     n_axes = max(2 * n_wanted, n_wanted + 5)
-    reduced = reduce_rows(rows, n_axes, rng, rows.n_samples if given else ROWS)
+    reduced = reduce_rows(rows, n_axes, rng)
     problem = Problem(reduced.points, reduced.weights, sizes, reduced.unseen)
-    if given:
-        best = problem.descend(np.ascontiguousarray(start[:, reduced.chosen]), 1)
-    elif start == "random":
-        best = problem.descend(random_start(problem, 2, rng), _SHORT)
+    if start == "random":
+        plain = problem.plain(problem.n_wanted)
+        best = problem.descend(_orthogonal_parts(problem, plain, rng), _SHORT)
     else:
         best = search(problem, effort, rng, rows.threads.map)[0]
     return lift(problem, best, reduced)
