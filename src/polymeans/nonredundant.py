@@ -25,6 +25,7 @@ from polymeans.engine.assignment import make_codebook, make_grid, make_rows
 from polymeans.engine.lloyd import Run
 from polymeans.engine.marginals import MarginalStatistics
 from polymeans.search import nonredundant as search
+from polymeans.search.views import automatic_start
 
 INITS = ("search", "random")
 
@@ -119,7 +120,11 @@ class NonRedundantKMeans(CentroidEstimator):
     whitening_ : ndarray of shape (n_features, n_components) or None
         Takes rows less their mean to whitened coordinates.
     candidates_ : list of dict
-        For "auto": what was tried, the best first; see :func:`polymeans.search.views.Choice`.
+        For "auto": all sets of views that were found, the largest ``gain`` (nats over one Gaussian,
+        for the rows of the sample) first, with their ``n_clusters``, their ``redundancy`` (share
+        of information that views have in common), the ``information`` (nats) of all labels
+        together, and the number of principal components and the contrast they were found with. A
+        table of it: ``pandas.DataFrame(model.candidates_)``.
     n_iter_ : int
         Iterations of the best start on the data.
     n_parameters_ : int
@@ -322,14 +327,14 @@ class NonRedundantKMeans(CentroidEstimator):
     def _sizes(self) -> tuple[int, ...]:
         """Clusters of each view: those asked for, or those that were chosen."""
         if isinstance(self.n_clusters, str):
-            return self.n_clusters_ or (1,)
+            return self._choice.sizes or (1,)
         if isinstance(self.n_clusters, Integral):
             return (int(self.n_clusters),)
         return tuple(int(k) for k in self.n_clusters)
 
     @property
     def _n_centroids(self) -> int:
-        if isinstance(self.n_clusters, str) and not hasattr(self, "n_clusters_"):
+        if isinstance(self.n_clusters, str) and getattr(self, "_choice", None) is None:
             return 16
         return int(np.prod(self._sizes))
 
@@ -355,11 +360,8 @@ class NonRedundantKMeans(CentroidEstimator):
         if isinstance(sizes, Integral) and not isinstance(sizes, bool):
             check_integer("n_clusters", sizes, 1)
             return
-        if (
-            not isinstance(sizes, tuple | list | np.ndarray)
-            or np.ndim(sizes) != 1
-            or not len(sizes)
-        ):
+        flat = isinstance(sizes, tuple | list) or getattr(sizes, "ndim", 0) == 1
+        if not flat or len(sizes) == 0:
             raise TypeError(
                 "n_clusters must be a tuple of integers, one for each view, such as (3, 4), an "
                 f'integer, or "auto", got {sizes!r}.'
@@ -439,7 +441,12 @@ class NonRedundantKMeans(CentroidEstimator):
         if not isinstance(start, str):
             return self._from_labels(rows, start)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
-        theta, views = search.starting_vectors(rows, self._sizes, start, self.effort, generator)
+        if isinstance(self.n_clusters, str) and self._choice is None:
+            theta, views, self._choice = automatic_start(
+                rows, self.resolution, self.effort, generator
+            )
+        else:
+            theta, views = search.starting_vectors(rows, self._sizes, start, self.effort, generator)
         if len(self._sizes) == 1:
             return make_codebook(rows, rows.external(theta))
         return OrthogonalCodebook(
@@ -462,7 +469,7 @@ class NonRedundantKMeans(CentroidEstimator):
         return codebook
 
     def _find_space(self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any) -> Any:
-        self.whitening_ = None
+        self.whitening_ = self._choice = None
         if self.whiten is False:
             return X
         n_axes = self.whiten
@@ -555,6 +562,7 @@ class NonRedundantKMeans(CentroidEstimator):
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_parameters_": int(numbers),
+            "candidates_": [p.as_row() for p in self._choice.proposals] if self._choice else [],
             "history_": self._history(run),
         }
         return attributes
@@ -574,6 +582,15 @@ class NonRedundantKMeans(CentroidEstimator):
         return principal_directions(deviations, masses, basis)
 
     def _warn(self, run: Run) -> None:
+        proposals = self._choice.proposals if self._choice else []
+        if any(proposal.chosen and proposal.has_tails for proposal in proposals):
+            warnings.warn(
+                "A view has one large cluster and several small ones: it may be the tails of a "
+                "skewed or heavy-tailed distribution. Look at it, or transform such features first "
+                "(logarithm, sklearn.preprocessing.QuantileTransformer).",
+                UserWarning,
+                stacklevel=3 + HAS_CALLBACKS,
+            )
         digits = digits_of(run.labels, self._sizes)
         found = [len(np.unique(digit)) for digit in digits]
         short = [

@@ -36,7 +36,7 @@ def gain(
     labels: NDArray[np.integer],
     k: int,
     n_searched: int | None = None,
-    floor: float = 0.0,
+    floor: NDArray[np.float64] | float = 0.0,
 ) -> float:
     """Log-likelihood of k Gaussians with one covariance over that of a single one, less its price.
 
@@ -55,8 +55,8 @@ def gain(
     k : int
     n_searched : int, default=None
         Dimensions the view was chosen from; None: it was given.
-    floor : float, default=0
-        Variance that counts as nothing, such as a resolution squared.
+    floor : ndarray of shape (m, m) or 0, default=0
+        Covariance that counts as nothing, such as that of a resolution.
 
     Returns
     -------
@@ -65,12 +65,16 @@ def gain(
     """
     n, m = float(weights.sum()), points.shape[1]
     total, within, shares = scatters(points, weights, labels, k)
-    ground = floor * np.eye(m)
-    wide = np.linalg.slogdet((1 + TIGHTEST) * total + ground)[1]
-    narrow = np.linalg.slogdet(within + TIGHTEST * total + ground)[1]
+    wide = np.linalg.slogdet((1 + TIGHTEST) * total + floor)[1]
+    narrow = np.linalg.slogdet(within + TIGHTEST * total + floor)[1]
     if not np.isfinite(wide) or not np.isfinite(narrow):
         return -np.inf
+    return 0.5 * n * (wide - narrow) - n * entropy(shares) - price(n, m, k, n_searched)
+
+
+def price(n: float, m: int, k: int, n_searched: int | None = None) -> float:
+    """Nats for the means, and for the subspace if it was chosen among so many dimensions."""
     n_parameters = (k - 1) * (m + 1)
     if n_searched is not None:
         n_parameters += m * (n_searched - m)
-    return 0.5 * n * (wide - narrow) - n * entropy(shares) - 0.5 * np.log(n) * n_parameters
+    return 0.5 * np.log(n) * n_parameters

@@ -25,6 +25,9 @@ from polymeans.search.summary import draw_rows, principal_axes
 #: Rows searched at most; more would not change which start wins.
 ROWS = 3000
 
+#: Principal components computed in any case, for data that have few.
+_ALL = 16
+
 #: Rows independent components are estimated from at most.
 _UNMIXED = 2000
 
@@ -42,6 +45,9 @@ _KICKS = 4
 
 #: Iterations of a start before the best of them go on.
 _SHORT, _LONG = 30, 300
+
+#: Components of this share of another's spread count as being as wide.
+_AS_WIDE = 0.95
 
 #: Costs closer than this share are the same optimum; an improvement must exceed the other share.
 _SAME, _BETTER = 1e-5, 1e-6
@@ -85,7 +91,15 @@ class Problem:
         self.sample = Sample(np.ascontiguousarray(points), weights)
         self.points, self.weights, self.sizes = self.sample.points, weights, sizes
         self.total = unseen + float(weights @ np.einsum("ij,ij->i", points, points))
-        self.n_wanted = min(max(1, sum(sizes) - len(sizes)), points.shape[1])
+
+    @cached_property
+    def n_wanted(self) -> int:
+        """Components in which to begin: as many as views may need, and those as wide as the last.
+
+        Whitened rows are equally wide everywhere: then no component is to be left out.
+        """
+        q = min(max(1, sum(self.sizes) - len(self.sizes)), self.points.shape[1])
+        return int(np.count_nonzero(self.spread >= _AS_WIDE * self.spread[q - 1]))
 
     @cached_property
     def spread(self) -> NDArray[np.float64]:
@@ -476,6 +490,23 @@ def reduce_rows(
     return Reduced(points, weights, turn.T @ axes, mean, unseen, chosen)
 
 
+def n_axes(sizes: tuple[int, ...]) -> int:
+    """Principal components to search for clusterings of these sizes."""
+    n_needed = sum(sizes) - len(sizes)
+    return max(2 * n_needed, n_needed + 5)
+
+
+def make_problem(reduced: Reduced, sizes: tuple[int, ...]) -> Problem:
+    """The search for clusterings of these sizes, in as many components as that takes."""
+    points, weights = reduced.points, reduced.weights
+    spread = np.sqrt(weights @ points**2)
+    q = min(n_axes(sizes), len(spread))
+    # None that is as wide as the last one: which of them comes first is chance.
+    q = int(np.count_nonzero(spread >= _AS_WIDE * spread[q - 1]))
+    left = float(weights @ np.sum(points[:, q:] ** 2, axis=1))
+    return Problem(points[:, :q], weights, sizes, reduced.unseen + left)
+
+
 # --- what the estimator asks ----------------------------------------------------------------------
 
 
@@ -503,10 +534,8 @@ def starting_vectors(
         Within the subspaces; those of the first view from the origin, the others from the mean.
     views : Views
     """
-    n_wanted = sum(sizes) - len(sizes)
-    n_axes = max(2 * n_wanted, n_wanted + 5)
-    reduced = reduce_rows(rows, n_axes, rng)
-    problem = Problem(reduced.points, reduced.weights, sizes, reduced.unseen)
+    reduced = reduce_rows(rows, max(n_axes(sizes), min(rows.n_features, _ALL)), rng)
+    problem = make_problem(reduced, sizes)
     if start == "random":
         plain = problem.plain(problem.n_wanted)
         best = problem.descend(_orthogonal_parts(problem, plain, rng), _SHORT)
@@ -525,6 +554,7 @@ def lift(problem: Problem, state: Candidate, reduced: Reduced) -> tuple[NDArray[
     masses, centers = np.empty(len(means)), np.empty_like(means)
     weighted_means(problem.sample, state.labels, views.starts, means, masses)
     flatten_means(means, masses, views, centers)
-    theta = centers @ reduced.axes
+    axes = reduced.axes[: problem.points.shape[1]]
+    theta = centers @ axes
     theta[: problem.sizes[0]] += reduced.mean
-    return theta, views._replace(basis=views.basis @ reduced.axes)
+    return theta, views._replace(basis=views.basis @ axes)
