@@ -442,9 +442,7 @@ class NonRedundantKMeans(CentroidEstimator):
             return self._from_labels(rows, start)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         if isinstance(self.n_clusters, str) and self._choice is None:
-            theta, views, self._choice = automatic_start(
-                rows, self.resolution, self.effort, generator
-            )
+            theta, views, self._choice = automatic_start(rows, self.resolution, generator)
         else:
             theta, views = search.starting_vectors(rows, self._sizes, start, self.effort, generator)
         if len(self._sizes) == 1:
@@ -469,26 +467,29 @@ class NonRedundantKMeans(CentroidEstimator):
         return codebook
 
     def _find_space(self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any) -> Any:
-        self.whitening_ = self._choice = None
-        if self.whiten is False:
+        self._choice = None
+        if not self.whiten:
+            self.whitening_ = None
             return X
+        sizes = () if isinstance(self.n_clusters, str) else self._sizes
         n_axes = self.whiten
-        if self.whiten is True:
-            n_axes = (
-                16 if isinstance(self.n_clusters, str) else 1 + sum(self._sizes) - len(self._sizes)
-            )
+        if isinstance(self.whiten, bool | np.bool_):
+            n_axes = 1 + sum(sizes) - len(sizes) if sizes else 16
         rows = make_rows(X, weights, threads, False)
         generator = np.random.default_rng(rng.randint(2**31))
         reduced = search.reduce_rows(rows, n_axes, generator, rows.n_samples, exact=2048)
-        shares = reduced.weights / reduced.weights.sum()
-        spread = np.sqrt(shares @ reduced.points**2) * rows.unit
-        self.mean_ = rows.external(reduced.mean[None])[0]
-        self.whitening_ = _outer_basis(reduced.axes, rows).T / np.maximum(spread, 1e-300)
-        if not isinstance(self.n_clusters, str) and len(spread) < len(self._sizes):
+        spread = np.sqrt(reduced.weights @ reduced.points**2 / reduced.weights.sum())
+        if len(spread) < len(sizes):
             raise ValueError(
-                f"whiten={self.whiten} leaves {len(spread)} components for {len(self._sizes)} "
-                "views: each view needs a direction of its own. Ask for more components."
+                f"whiten={self.whiten} leaves {len(spread)} components for {len(sizes)} views: "
+                "each view needs a direction of its own. Ask for fewer views, or for more "
+                "components if the rows have more."
             )
+        # Rows that do not differ but by rounding have nothing to be scaled.
+        nothing = np.finfo(X.dtype).eps * np.linalg.norm(reduced.mean)
+        spread = np.where(spread > nothing, spread * rows.unit, 1.0)
+        self.mean_ = rows.external(reduced.mean[None])[0]
+        self.whitening_ = _outer_basis(reduced.axes, rows).T / spread
         return self._into_space(X)
 
     def _into_space(self, X: Any) -> Any:
@@ -550,6 +551,7 @@ class NonRedundantKMeans(CentroidEstimator):
             back = np.linalg.pinv(self.whitening_)
             centers = [(self.mean_ + (part - mean) @ back).astype(part.dtype) for part in centers]
             mean = self.mean_
+            numbers += self.whitening_.size + mean.size
         attributes |= {
             "labels_": _column(labels, main),
             "labels_per_view_": labels,

@@ -35,10 +35,16 @@ _UNMIXED = 2000
 _BATCH = ("independent", "independent", "random", "random")
 
 #: Batches, and kicks in a row that may fail, at the effort of one.
-_BATCHES, _PATIENCE = 3, 20
+_BATCHES, _PATIENCE = 3, 32
 
-#: Further failures allowed for each cluster beyond the first dozen: more can be in a wrong place.
-_CLUSTER_PATIENCE = 3
+#: Further failures allowed for each cluster in a crowd: more of them can be in a wrong place.
+_CLUSTER_PATIENCE = 20
+
+#: Multiplications of a pass below which a search does more than it has to.
+_SMALL = 2e5
+
+#: Clusters above which several optima are improved before the best is taken, and how many.
+_CROWDED, _ISLANDS = 18, 4
 
 #: Kicks tried from the same state. Independent of the number of threads.
 _KICKS = 4
@@ -366,13 +372,15 @@ def search(
     effort: float,
     rng: np.random.Generator,
     map_: Callable[..., list[Any]],
-    given: list[NDArray[np.int32]] = (),
 ) -> list[Candidate]:
     """The best clusterings found, and the runner-up.
 
     Every start and every kick has random numbers of its own, and kicks come in batches of a fixed
     number, so the outcome does not depend on the number of threads.
     """
+    # Where a trial takes no time to speak of, a few times as many of them.
+    work = problem.points.size * sum(problem.sizes)
+    effort *= float(np.clip(_SMALL / work, 1.0, 4.0))
     n_batches = max(1, round(_BATCHES * effort))
     n_starts = 2 * n_batches
 
@@ -384,7 +392,7 @@ def search(
             labels = random_start(problem, number, own)
         return problem.descend(labels, _SHORT)
 
-    states = [problem.descend(labels.copy(), _SHORT) for labels in given]
+    states: list[Candidate] = []
     for batch in range(n_batches):
         jobs = [
             (2 * batch + position % 2, kind, own)
@@ -394,11 +402,16 @@ def search(
         # An optimum that most starts find needs no further ones.
         if sum(state.cost <= (1 + _SAME) * states[0].cost for state in states) >= 3:
             break
-    finalists = _distinct(states, 2)
+    crowded = sum(problem.sizes) > _CROWDED
+    finalists = _distinct(states, _ISLANDS if crowded else 2)
     finalists = map_(lambda s: problem.descend(s.labels, _LONG, s.views), finalists)
     finalists.sort(key=lambda state: state.cost)
-    patience = _PATIENCE + _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - 12)
-    best = improve(problem, finalists[0], max(1, round(patience * effort)), rng, map_)
+    patience = _PATIENCE + _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - _CROWDED)
+    patience = max(1, round(patience * effort))
+    if crowded:  # optima are many and deep: what looks best at first rarely is
+        finalists = [improve(problem, s, patience // 2, rng, map_) for s in finalists]
+        finalists.sort(key=lambda state: state.cost)
+    best = improve(problem, finalists[0], patience, rng, map_)
     return [best, *(state for state in finalists if state.cost > (1 + _SAME) * best.cost)]
 
 
@@ -470,8 +483,7 @@ def reduce_rows(
     X = rows.matrix()[chosen]
     mean = np.asarray(shares @ X, dtype=np.float64).ravel()
     if sp.issparse(X):
-        # The mean stays in: subtracting it would fill the rows. One axis more makes up for it.
-        axes = principal_axes(sp.diags_array(np.sqrt(shares)) @ X, rng, n_axes + 1)
+        axes = _sparse_axes(X, shares, mean, n_axes, max(exact, 512), rng)
         points = X @ axes.T - axes @ mean
         squares = float(shares @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) - mean @ mean
     else:
@@ -488,6 +500,18 @@ def reduce_rows(
     seen = float(shares @ np.einsum("ij,ij->i", points, points))
     unseen = max(0.0, squares - seen) * float(weights.sum())
     return Reduced(points, weights, turn.T @ axes, mean, unseen, chosen)
+
+
+def _sparse_axes(
+    X: Any, shares: Any, mean: Any, n_axes: int, exact: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Directions in which sparse rows spread most about their mean."""
+    scaled = sp.diags_array(np.sqrt(shares)) @ X
+    if X.shape[1] <= exact:
+        covariance = (scaled.T @ scaled).toarray() - np.outer(mean, mean)
+        return np.linalg.eigh(covariance)[1][:, ::-1][:, :n_axes].T
+    # The mean stays in: subtracting it would fill the rows. One axis more makes up for it.
+    return principal_axes(scaled, rng, n_axes + 1)
 
 
 def n_axes(sizes: tuple[int, ...]) -> int:

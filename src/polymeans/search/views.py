@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from polymeans.codebooks.orthogonal import basis_of
 from polymeans.search.gain import TIGHTEST, entropy, gain, price, scatters
 from polymeans.search.independent import CONTRASTS, Tree, mutual_information, unmix
-from polymeans.search.nonredundant import lift, make_problem, reduce_rows, search
+from polymeans.search.nonredundant import lift, make_problem, reduce_rows
 
-#: Nats for each row that a view must be worth.
-_WORTH = 0.05
+#: Nats for each row and dimension that a view must be worth.
+_WORTH = 0.02
 
 #: A view of at least so many clusters, one of which has this share of the rows, may be the tails of
 #: a distribution instead.
@@ -41,6 +41,9 @@ REDUNDANT = 0.05
 #: A set of views is preferred if it tells this share of the best set's information with this share
 #: of its clusters.
 _INFORMATION, _SMALLER = 0.95, 0.8
+
+#: Iterations on the sample at most.
+_LONG = 300
 
 #: Bins in which the shape of a component is looked at, and rows in the smallest, for its tails.
 _BINS, _FEWEST = 32, 4
@@ -157,20 +160,24 @@ def choose_views(
 
 
 def _prefer(proposals: list[Proposal]) -> Proposal | None:
-    """The largest gain, unless far fewer clusters tell as much."""
+    """The largest gain, unless far fewer clusters tell as much, or more views with no more."""
     if not proposals:
         return None
     best = proposals[0]
     while True:
-        smaller = [
-            p
-            for p in proposals
-            if sum(p.sizes) <= _SMALLER * sum(best.sizes)
-            and p.information >= _INFORMATION * best.information
-        ]
-        if not smaller:
+        simpler = [p for p in proposals if _is_simpler(p, best)]
+        if not simpler:
             return best
-        best = smaller[0]
+        best = simpler[0]
+
+
+def _is_simpler(proposal: Proposal, best: Proposal) -> bool:
+    if proposal.information < _INFORMATION * best.information:
+        return False
+    here, there = sum(proposal.sizes), sum(best.sizes)
+    # Two views of two clusters are one of four, but say more about how rows differ.
+    parted = len(proposal.sizes) > len(best.sizes) and here <= there
+    return parted or here <= _SMALLER * there
 
 
 def _judge(proposal: Proposal, weights: NDArray[np.float64]) -> None:
@@ -194,9 +201,13 @@ def _label_entropy(labels: NDArray[np.int32], weights: NDArray[np.float64]) -> f
 
 
 def automatic_start(
-    rows: Any, resolution: float, effort: float, rng: np.random.Generator
+    rows: Any, resolution: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], Any, Choice]:
-    """Centers and subspaces of the views worth having, in engine coordinates, and how chosen."""
+    """Centers and subspaces of the views worth having, in engine coordinates, and how chosen.
+
+    From there it is only downhill: the lowest cost of all would often give the dimensions with the
+    most scatter to several views, and lose what was just found.
+    """
     map_ = rows.threads.map
     reduced = reduce_rows(rows, 2 * _COMPONENTS, rng)
     choice = choose_views(reduced.points, reduced.weights, resolution, rng, map_)
@@ -205,7 +216,7 @@ def automatic_start(
     _sort_views(choice, reduced)
     while True:
         problem = make_problem(reduced, choice.sizes)
-        best = search(problem, effort, rng, map_, [choice.labels])[0]
+        best = problem.descend(choice.labels.copy(), _LONG)
         if not _shrink(choice, problem, best, resolution, rng):
             return *lift(problem, best, reduced), choice
 
@@ -262,7 +273,8 @@ def _propose(
     components = white @ rotation.T
     # What the resolution is worth in the scale of the components.
     ground = floor * (rotation / variances[:q]) @ rotation.T
-    peaks = np.array([_peak_gain(column, weights, rng) for column in components.T])
+    blur = np.sqrt(TIGHTEST + np.diag(ground))
+    peaks = np.array([_peak_gain(y, weights, b, rng) for y, b in zip(components.T, blur)])
     tree = Tree(mutual_information(components, weights))
     fits = []
     for members in tree.members:
@@ -284,7 +296,7 @@ def _best_cut(tree: Tree, fits: list[View]) -> list[View]:
     values: list[float] = []
     chosen: list[list[View]] = []
     for node, fit in enumerate(fits):
-        worthwhile = fit.gain > _WORTH * len(fit.labels)
+        worthwhile = fit.gain > _WORTH * len(fit.labels) * len(tree.members[node])
         value, views = (fit.gain, [fit]) if worthwhile else (0.0, [])
         children = tree.children[node]
         if children is not None:
@@ -297,17 +309,21 @@ def _best_cut(tree: Tree, fits: list[View]) -> list[View]:
 
 
 def _peak_gain(
-    column: NDArray[np.float64], weights: NDArray[np.float64], rng: np.random.Generator
+    column: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    blur: float,
+    rng: np.random.Generator,
 ) -> float:
     """Nats that a density with a single peak of any shape saves over a Gaussian.
 
     Skewed columns and heavy tails are not clusters: what a single peak explains is no merit of
-    theirs. Looked at as coarsely as clusters are, lest a spike be worth more than a cluster.
+    theirs. Rows are blurred by what counts as nothing for clusters too, lest a spike be worth more
+    than a cluster.
     """
     from polymeans.kernels.merging import single_peak
 
     n = float(weights.sum())
-    smeared = column + np.sqrt(TIGHTEST) * column.std() * rng.standard_normal(len(column))
+    smeared = column + blur * rng.standard_normal(len(column))
     order = np.argsort(smeared)
     reached = np.cumsum(weights[order]) / n
     tail = 2.0 ** -np.arange(np.log2(_BINS) + 1, max(np.log2(_BINS), np.log2(n / _FEWEST)))
