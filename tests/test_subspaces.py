@@ -361,7 +361,7 @@ def test_an_empty_cluster_gets_the_farthest_row_of_its_view():
 def test_small_kmeans_reports_the_scatter_of_its_labels():
     X, _, weights = random_rows((3,), n=60, d=2)
     labels = np.zeros(60, dtype=np.int32)
-    value = small_kmeans(X, weights, 4, 5, 50, 0, labels)
+    value = small_kmeans(np.ascontiguousarray(X.T), weights, 4, 5, 50, 0, labels)
     C = np.stack([mean_of(X[labels == c], weights[labels == c]) for c in range(4)])
     assert_allclose(value, inertia(X, C, labels, weights), rtol=1e-9)
     assert_array_equal(labels, nearest(X, C))

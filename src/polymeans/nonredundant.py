@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, is_name
+from polymeans._base import CentroidEstimator, is_name, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import check_choice, check_integer, check_real, check_rows
 from polymeans.codebooks.aggregation import digits_of
@@ -42,8 +42,9 @@ class NonRedundantKMeans(CentroidEstimator):
     together, so that as much as possible of the rows' scatter is explained [1]_.
 
     **Use when** you expect several independent groupings, or when the one that plain k-means finds
-    is the one you already know. **Do not use when** the groupings depend on each other (they come
-    out as one), or when features have unlike scales: standardize first, or look at ``whiten``.
+    is the one you already know. **Do not use when** one grouping is a refinement of the other (it
+    needs the same directions), or when features have unlike scales: standardize first, or look at
+    ``whiten``.
 
     **Cost.** The search runs on a sample of at most 3000 rows in about
     ``2 * sum(n_clusters)`` principal components. After it, an iteration on the data costs
@@ -62,8 +63,9 @@ class NonRedundantKMeans(CentroidEstimator):
         last view, so that ``rotation_`` is a whole rotation. Labels and cost are the same.
     whiten : bool or int, default=False
         Cluster in the first principal components, all scaled to the same variance; an integer
-        says how many, True takes as many as the search looks at. For views that are hidden because
-        another has nearly all of the variance.
+        says how many, True takes one more than views can need, ``1 + sum(k - 1)`` (16 for
+        "auto"). For views that are hidden because another has nearly all of the variance; which
+        are found depends on the number of components.
     init : {"search", "random"} or array-like of shape (n_samples, n_views), default="search"
         Where to begin. "search": independent subspaces, random ones, and kicks, on a sample.
         "random": k-means in random orthogonal subspaces. An array: labels in each view.
@@ -99,7 +101,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Clusters of each view.
     main_view_ : int
         The view of ``labels_``.
-    rotation_ : ndarray of shape (n_features, sum(n_dims_))
+    rotation_ : ndarray of shape (n_features, n_dims)
         Orthonormal columns: the subspace of view 0, then that of view 1, and so on; within a view,
         the direction that tells its clusters apart best comes first. (``whiten``: in the whitened
         coordinates, ``n_features`` being their number.)
@@ -107,11 +109,10 @@ class NonRedundantKMeans(CentroidEstimator):
         Dimensions of each view.
     mean_ : ndarray of shape (n_features,)
         Mean of the rows, where the subspaces meet.
-    centers_per_view_ : list of ndarray of shape (n_clusters_[s], n_features)
+    centers_per_view_ : list of ndarray of shape (k, n_features)
         Centers of each view: they differ only within its subspace and are at the mean otherwise,
-        so a row's label in the view is simply the nearest of them.
-    cluster_centers_ : ndarray of shape (n_clusters_[main_view_], n_features)
-        Those of the view of ``labels_``.
+        so a row's label in the view is simply the nearest of them. ``cluster_centers_`` are those
+        of the view of ``labels_``.
     explained_variance_ratio_ : ndarray of shape (n_views,)
         Share of the rows' scatter that lies between the centers of each view.
     inertia_ : float
@@ -443,6 +444,8 @@ class NonRedundantKMeans(CentroidEstimator):
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         if isinstance(self.n_clusters, str) and self._choice is None:
             theta, views, self._choice = automatic_start(rows, self.resolution, generator)
+            if self.verbose:
+                logger.info("views of %s clusters chosen", self._choice.sizes or "no")
         else:
             theta, views = search.starting_vectors(rows, self._sizes, start, self.effort, generator)
         if len(self._sizes) == 1:

@@ -9,8 +9,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 #: Bins of equal frequency in which components are compared.
 _BINS = 6
@@ -94,6 +92,10 @@ class Tree:
     """
 
     def __init__(self, information: NDArray[np.float64]) -> None:
+        # Loaded when needed: importing polymeans is to stay cheap.
+        from scipy.cluster.hierarchy import linkage
+        from scipy.spatial.distance import squareform
+
         q = len(information)
         self.members: list[tuple[int, ...]] = [(c,) for c in range(q)]
         self.children: list[tuple[int, int] | None] = [None] * q

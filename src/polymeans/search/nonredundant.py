@@ -146,9 +146,9 @@ class Problem:
         from polymeans.kernels.views import small_kmeans
 
         labels = np.zeros(len(points), dtype=np.int32)
-        points = np.ascontiguousarray(points)
+        columns = np.ascontiguousarray(points.T)
         seed = int(rng.integers(2**31))
-        small_kmeans(points, self.weights, k, n_starts, 10 if n_starts == 1 else 20, seed, labels)
+        small_kmeans(columns, self.weights, k, n_starts, 10 if n_starts == 1 else 20, seed, labels)
         return labels
 
 
@@ -313,11 +313,11 @@ def _move_center(problem: Problem, state: Candidate, labels: Any, rng: Any) -> N
     chances = np.array(problem.sizes) - 1.0
     s = int(rng.choice(len(chances), p=chances / chances.sum())) if chances.any() else 0
     k = problem.sizes[s]
-    inside = np.ascontiguousarray(problem.points @ basis_of(state.views, s).T)
-    if inside.shape[1] == 0:
+    inside = basis_of(state.views, s) @ problem.points.T
+    if len(inside) == 0:
         return _relabel_view(problem, state, labels, rng)
     masses = np.bincount(labels[s], problem.weights, minlength=k)
-    sums = [np.bincount(labels[s], problem.weights * y, minlength=k) for y in inside.T]
+    sums = [np.bincount(labels[s], problem.weights * y, minlength=k) for y in inside]
     centers = np.stack(sums, axis=1) / np.maximum(masses, 1e-300)[:, None]
     swap_center(inside, problem.weights, centers, 1 + int(rng.integers(4)), rng.integers(2**31))
     settle_centers(inside, problem.weights, centers, 3, labels[s])

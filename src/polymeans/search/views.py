@@ -83,9 +83,9 @@ class Proposal:
         """For a table."""
         return {
             "n_clusters": self.sizes,
-            "gain": self.gain,
-            "redundancy": self.redundancy,
-            "information": self.information,
+            "gain": float(self.gain),
+            "redundancy": float(self.redundancy),
+            "information": float(self.information),
             "n_components": self.n_components,
             "contrast": self.contrast,
             "chosen": self.chosen,
@@ -373,7 +373,8 @@ def _cluster(
     from polymeans.kernels.views import small_kmeans
 
     labels = np.zeros(len(points), dtype=np.int32)
-    small_kmeans(points, weights, k, n_starts, 20, int(rng.integers(2**31)), labels)
+    columns = np.ascontiguousarray(points.T)
+    small_kmeans(columns, weights, k, n_starts, 20, int(rng.integers(2**31)), labels)
     return labels
 
 
@@ -411,7 +412,8 @@ def _merged(
     sums = np.stack([np.bincount(labels, weights * y, minlength=best_k) for y in points.T], axis=1)
     before = View(gain(points, weights, labels, best_k, n_searched, floor), best_k, labels)
     settled = labels.copy()
-    settle_centers(points, weights, sums / masses[:, None], 20, settled)
+    columns = np.ascontiguousarray(points.T)
+    settle_centers(columns, weights, sums / masses[:, None], 20, settled)
     if len(np.unique(settled)) < best_k:
         return before
     value = gain(points, weights, settled, best_k, n_searched, floor)
