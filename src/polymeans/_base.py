@@ -304,13 +304,14 @@ class CentroidEstimator(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
     ) -> tuple[NDArray[np.int32], float]:
         """Labels for the fitted centroids, and the inertia if wanted."""
-        X, vectors = self._into_space(X), self._fitted_vectors()
+        vectors = self._fitted_vectors()
         # Labels are defined for centroids as they are fitted: of two dtypes the wider one counts.
         if X.dtype != vectors[0].dtype:
             X = X.astype(np.float64, copy=False)
             vectors = [part.astype(np.float64, copy=False) for part in vectors]
         labels = np.full(X.shape[0], -1, dtype=np.int32)
         with self._threads(X) as threads:
+            X = self._into_space(X)
             rows = make_rows(X, weights, threads, self._spherical, self._reach(vectors))
             codebook = self._codebook(rows, vectors)
             if _work(X, self._n_centroids) < _SMALL:

@@ -70,9 +70,10 @@ class NonRedundantKMeans(CentroidEstimator):
         Where to begin. "search": independent subspaces, random ones, and kicks, on a sample.
         "random": k-means in random orthogonal subspaces. An array: labels in each view.
     n_init : "auto" or int, default="auto"
-        Number of starts, of which the best is kept. "auto": 1, or 10 for "random".
+        Number of starts, of which the best is kept. "auto": 1, or 10 for "random". Views chosen by
+        ``n_clusters="auto"`` are one start in any case.
     effort : float, default=1.0
-        How long "search" looks. 4 is thorough.
+        How long "search" looks for given numbers of clusters. 4 is thorough.
     resolution : float, default=0.1
         For "auto": structure smaller than this share of the data's largest standard deviation (that
         of the first principal component) is ignored. Smaller values find finer views.
@@ -111,8 +112,8 @@ class NonRedundantKMeans(CentroidEstimator):
         Mean of the rows, where the subspaces meet.
     centers_per_view_ : list of ndarray of shape (k, n_features)
         Centers of each view: they differ only within its subspace and are at the mean otherwise,
-        so a row's label in the view is simply the nearest of them. ``cluster_centers_`` are those
-        of the view of ``labels_``.
+        so a row's label in the view is simply the nearest of them (in whitened coordinates, if
+        ``whiten``). ``cluster_centers_`` are those of the view of ``labels_``.
     explained_variance_ratio_ : ndarray of shape (n_views,)
         Share of the rows' scatter that lies between the centers of each view.
     inertia_ : float
@@ -124,8 +125,8 @@ class NonRedundantKMeans(CentroidEstimator):
         For "auto": all sets of views that were found, the largest ``gain`` (nats over one Gaussian,
         for the rows of the sample) first, with their ``n_clusters``, their ``redundancy`` (share
         of information that views have in common), the ``information`` (nats) of all labels
-        together, and the number of principal components and the contrast they were found with. A
-        table of it: ``pandas.DataFrame(model.candidates_)``.
+        together, the number of principal components and the contrast they were found with, and
+        whether they were ``chosen``. A table of it: ``pandas.DataFrame(model.candidates_)``.
     n_iter_ : int
         Iterations of the best start on the data.
     n_parameters_ : int
@@ -250,8 +251,8 @@ class NonRedundantKMeans(CentroidEstimator):
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         if self.whitening_ is None:
-            return self._project(X, self.rotation_)
-        return self._project(X, self.whitening_ @ self.rotation_)
+            return _project(X, self.mean_, self.rotation_)
+        return _project(X, self.mean_, self.whitening_ @ self.rotation_)
 
     def transform_view(self, X: Any, view: int) -> NDArray[Any]:
         """Rows in the coordinates of one view.
@@ -269,6 +270,8 @@ class NonRedundantKMeans(CentroidEstimator):
             Measured from the mean.
         """
         check_is_fitted(self)
+        if self.n_views_ == 0:
+            raise ValueError(f"view={view!r} cannot be shown: no views were found.")
         if not isinstance(view, Integral) or not -self.n_views_ <= view < self.n_views_:
             raise ValueError(
                 f"view must be an integer from 0 to {self.n_views_ - 1}, got {view!r}: "
@@ -344,7 +347,11 @@ class NonRedundantKMeans(CentroidEstimator):
 
     def _check_own_parameters(self) -> None:
         if isinstance(self.n_clusters, str):
-            check_choice("n_clusters", self.n_clusters, ("auto",), "Or an integer or a tuple.")
+            if self.n_clusters != "auto":
+                raise ValueError(
+                    'n_clusters must be "auto", an integer, or a tuple of integers such as (3, 4), '
+                    f"got {self.n_clusters!r}."
+                )
         else:
             self._check_sizes()
         check_real("effort", self.effort, 0.01, "1 is the default, 4 is thorough.")
@@ -396,21 +403,23 @@ class NonRedundantKMeans(CentroidEstimator):
                     f"n_features={n_features}: each view needs a direction of its own. Ask for "
                     "fewer views."
                 )
+        if isinstance(self.n_clusters, str) and not is_name(self.init, "search"):
+            raise ValueError(
+                'init must be "search" where n_clusters="auto" chooses the views, got '
+                f"{self.init!r}. Give the numbers of clusters too."
+            )
         if isinstance(self.init, str):
             return self.init
         return self._check_labels(X)
 
     def _check_labels(self, X: Any) -> NDArray[np.int32]:
-        if isinstance(self.n_clusters, str):
-            raise ValueError(
-                'init must be "search" or "random" where n_clusters="auto" chooses the views, got '
-                "labels. Give the numbers of clusters too."
-            )
         if not hasattr(self.init, "__len__") or isinstance(self.init, dict):
             raise TypeError(
                 'init must be "search", "random", or labels of shape (n_samples, n_views), got '
                 f"{self.init!r}."
             )
+        if not sp.issparse(self.init) and np.asarray(self.init).dtype.kind not in "biuf":
+            raise TypeError("init must have integers as labels, from 0 to n_clusters - 1.")
         labels = check_array(self.init, dtype=np.float64, ensure_2d=False, input_name="init")
         labels = labels.reshape(len(labels), -1)
         sizes = self._sizes
@@ -430,6 +439,8 @@ class NonRedundantKMeans(CentroidEstimator):
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str):
             return self._runs_from_given()
+        if isinstance(self.n_clusters, str):
+            return 1  # further starts would look for low cost, not for the views that were chosen
         if is_name(self.n_init, "auto"):
             return 10 if start == "random" else 1
         return int(self.n_init)
@@ -442,7 +453,7 @@ class NonRedundantKMeans(CentroidEstimator):
         if not isinstance(start, str):
             return self._from_labels(rows, start)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
-        if isinstance(self.n_clusters, str) and self._choice is None:
+        if isinstance(self.n_clusters, str):
             theta, views, self._choice = automatic_start(rows, self.resolution, generator)
             if self.verbose:
                 logger.info("views of %s clusters chosen", self._choice.sizes or "no")
@@ -461,7 +472,7 @@ class NonRedundantKMeans(CentroidEstimator):
         codes = np.ravel_multi_index(tuple(labels), sizes).astype(np.int32)
         statistics.update(np.full_like(codes, -1), codes)
         if len(sizes) == 1:
-            masses = np.maximum(statistics.masses, 1e-300)[:, None]
+            masses = np.where(statistics.masses > 0, statistics.masses, 1.0)[:, None]
             return make_codebook(rows, rows.external(statistics.sums / masses + statistics.origin))
         nowhere = np.zeros((sum(sizes), len(statistics.origin)), dtype=rows.dtype)
         views = make_views(sizes, len(statistics.origin))
@@ -471,8 +482,8 @@ class NonRedundantKMeans(CentroidEstimator):
 
     def _find_space(self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any) -> Any:
         self._choice = None
+        self._space = (None, None)
         if not self.whiten:
-            self.whitening_ = None
             return X
         sizes = () if isinstance(self.n_clusters, str) else self._sizes
         n_axes = self.whiten
@@ -491,19 +502,20 @@ class NonRedundantKMeans(CentroidEstimator):
         # Rows that do not differ but by rounding have nothing to be scaled.
         nothing = np.finfo(X.dtype).eps * np.linalg.norm(reduced.mean)
         spread = np.where(spread > nothing, spread * rows.unit, 1.0)
-        self.mean_ = rows.external(reduced.mean[None])[0]
-        self.whitening_ = _outer_basis(reduced.axes, rows).T / spread
-        return self._into_space(X)
+        mean = rows.external(reduced.mean[None])[0]
+        with np.errstate(over="ignore", divide="ignore"):
+            whitening = _outer_basis(reduced.axes, rows).T / spread
+            if not np.isfinite(whitening.astype(X.dtype)).all():
+                raise ValueError(
+                    f"whiten={self.whiten} cannot bring deviations as small as {spread.min():g} to "
+                    "one. Multiply X by a large number first."
+                )
+        # Until the fit is done, what an earlier one has found stays in place.
+        self._space = (mean, whitening)
+        return _project(X, *self._space)
 
     def _into_space(self, X: Any) -> Any:
-        return X if self.whitening_ is None else self._project(X, self.whitening_)
-
-    def _project(self, X: Any, matrix: NDArray[np.float64]) -> NDArray[Any]:
-        """Rows less the mean, times a matrix, in the rows' dtype."""
-        matrix, mean = matrix.astype(X.dtype, copy=False), self.mean_.astype(X.dtype, copy=False)
-        if sp.issparse(X):
-            return np.ascontiguousarray(X @ matrix - mean @ matrix)
-        return (X - mean) @ matrix
+        return X if self.whitening_ is None else _project(X, self.mean_, self.whitening_)
 
     def _sets(self, codebook: Any, rows: Any) -> list[NDArray[Any]]:
         if len(self._sizes) == 1:
@@ -518,7 +530,8 @@ class NonRedundantKMeans(CentroidEstimator):
             "n_views_": n_views,
             "n_clusters_": sizes[:n_views],
             "main_view_": 0,
-            "whitening_": self.whitening_,
+            "mean_": self._space[0],
+            "whitening_": self._space[1],
         }
 
     def _fitted_vectors(self) -> list[NDArray[Any]]:
@@ -550,11 +563,12 @@ class NonRedundantKMeans(CentroidEstimator):
         main = int(np.argmax(ratio)) if n_views else 0
         numbers = rotation.size + mean.size + sum(k * m for k, m in zip(sizes, dims))
         centers = [sets[0], *(part + mean for part in sets[1:])][:n_views]
-        if self.whitening_ is not None:
-            back = np.linalg.pinv(self.whitening_)
-            centers = [(self.mean_ + (part - mean) @ back).astype(part.dtype) for part in centers]
-            mean = self.mean_
-            numbers += self.whitening_.size + mean.size
+        if self._space[1] is not None:
+            origin, whitening = self._space
+            back = np.linalg.pinv(whitening)
+            centers = [(origin + (part - mean) @ back).astype(part.dtype) for part in centers]
+            mean = origin
+            numbers += whitening.size + mean.size
         attributes |= {
             "labels_": _column(labels, main),
             "labels_per_view_": labels,
@@ -567,7 +581,7 @@ class NonRedundantKMeans(CentroidEstimator):
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_parameters_": int(numbers),
-            "candidates_": [p.as_row() for p in self._choice.proposals] if self._choice else [],
+            "candidates_": self._choice.table if self._choice else [],
             "history_": self._history(run),
         }
         return attributes
@@ -587,8 +601,7 @@ class NonRedundantKMeans(CentroidEstimator):
         return principal_directions(deviations, masses, basis)
 
     def _warn(self, run: Run) -> None:
-        proposals = self._choice.proposals if self._choice else []
-        if any(proposal.chosen and proposal.has_tails for proposal in proposals):
+        if self._choice and self._choice.has_tails:
             warnings.warn(
                 "A view has one large cluster and several small ones: it may be the tails of a "
                 "skewed or heavy-tailed distribution. Look at it, or transform such features first "
@@ -622,6 +635,14 @@ def _column(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:
     if labels.shape[1] == 0:
         return np.zeros(len(labels), dtype=np.int32)
     return np.ascontiguousarray(labels[:, view])
+
+
+def _project(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[Any]:
+    """Rows less the mean, times a matrix, in the rows' dtype."""
+    matrix, mean = matrix.astype(X.dtype, copy=False), mean.astype(X.dtype, copy=False)
+    if sp.issparse(X):
+        return np.ascontiguousarray(X @ matrix - mean @ matrix)
+    return (X - mean) @ matrix
 
 
 def _outer_basis(basis: NDArray[np.float64], rows: Any) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ call.
 
 import itertools
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -70,6 +71,33 @@ def _blas_controller() -> Any:
     return ThreadpoolController()
 
 
+class _OneBlasThread:
+    """Keeps BLAS to one thread while anybody wants it, however fits in several threads overlap."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_users = 0
+        self._limit: Any = None
+
+    def begin(self) -> None:
+        """Somebody wants it."""
+        with self._lock:
+            if self._n_users == 0:
+                self._limit = _blas_controller().limit(limits=1, user_api="blas")
+            self._n_users += 1
+
+    def end(self) -> None:
+        """They do not want it any more; the last one gives the threads back."""
+        with self._lock:
+            self._n_users -= 1
+            if self._n_users == 0:
+                self._limit.restore_original_limits()
+                self._limit = None
+
+
+_one_blas_thread = _OneBlasThread()
+
+
 class Threads:
     """A pool for the length of a ``with`` block.
 
@@ -86,19 +114,17 @@ class Threads:
         self.n_threads = effective_n_threads(n_threads)
         self._pool: ThreadPoolExecutor | None = None
         self._one_blas_thread = one_blas_thread
-        self._limit: Any = None
 
     def __enter__(self) -> "Threads":
         if self.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="polymeans")
         if self._one_blas_thread:
-            self._limit = _blas_controller().limit(limits=1, user_api="blas")
+            _one_blas_thread.begin()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._limit is not None:
-            self._limit.restore_original_limits()
-            self._limit = None
+        if self._one_blas_thread:
+            _one_blas_thread.end()
         if self._pool is not None:
             # An interrupt must not wait for work nobody wants any more.
             self._pool.shutdown(wait=True, cancel_futures=True)

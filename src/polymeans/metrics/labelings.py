@@ -248,14 +248,21 @@ class LabelingsConfusion:
         return self.scores[self.true_columns, self.pred_columns]
 
     @property
+    def found(self) -> NDArray[np.float64]:
+        """Score of each known labeling with its partner; 0 if it has none."""
+        found = np.zeros(len(self.scores))
+        found[self.true_columns] = self.matched
+        return found
+
+    @property
     def mean(self) -> float:
-        """Mean score of the matched pairs."""
-        return float(self.matched.mean())
+        """Mean score of the known labelings."""
+        return float(self.found.mean())
 
     @property
     def minimum(self) -> float:
-        """Score of the worst matched pair."""
-        return float(self.matched.min())
+        """Score of the known labeling that was found worst."""
+        return float(self.found.min())
 
 
 def labelings_confusion(
@@ -270,9 +277,9 @@ def labelings_confusion(
     them so that the sum of scores is largest (the Hungarian method). If one side has more, the
     surplus stays without a partner.
 
-    **Use when** you ask which views were found, and how well each. **Do not use** the mean alone
-    if the numbers of labelings differ: labelings without a partner do not lower it. **Cost:** one
-    score for each pair of labelings.
+    **Use when** you ask which views were found, and how well each: a known labeling without a
+    partner scores 0. **Do not use** if views that nobody asked for are to count as errors: they do
+    not; see :func:`pair_scores`. **Cost:** one score for each pair of labelings.
 
     Parameters
     ----------
@@ -288,8 +295,8 @@ def labelings_confusion(
     Returns
     -------
     confusion : LabelingsConfusion
-        ``scores``, the matching ``true_columns`` and ``pred_columns``, and the scores of the
-        matched pairs: ``matched``, ``mean``, ``minimum``.
+        ``scores``, the matching ``true_columns`` and ``pred_columns``, the scores of the matched
+        pairs (``matched``), and those of all known labelings: ``found``, ``mean``, ``minimum``.
 
     See Also
     --------

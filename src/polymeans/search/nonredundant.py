@@ -43,6 +43,9 @@ _CLUSTER_PATIENCE = 20
 #: Multiplications of a pass below which a search does more than it has to.
 _SMALL = 2e5
 
+#: Multiplications in one iteration of each of those further failures, at most.
+_AFFORDABLE = 4e8
+
 #: Clusters above which several optima are improved before the best is taken, and how many.
 _CROWDED, _ISLANDS = 18, 4
 
@@ -97,6 +100,13 @@ class Problem:
         self.sample = Sample(np.ascontiguousarray(points), weights)
         self.points, self.weights, self.sizes = self.sample.points, weights, sizes
         self.total = unseen + float(weights @ np.einsum("ij,ij->i", points, points))
+
+    @cached_property
+    def pass_cost(self) -> float:
+        """Multiplications of an iteration, about: scores of all rows, and turning all pairs."""
+        q, k = self.points.shape[1], sum(self.sizes)
+        pairs = [s + t for s, t in combinations(self.sizes, 2)]
+        return self.points.size * k + sum(4 * both * k * q + 10 * both**3 for both in pairs)
 
     @cached_property
     def n_wanted(self) -> int:
@@ -379,8 +389,7 @@ def search(
     number, so the outcome does not depend on the number of threads.
     """
     # Where a trial takes no time to speak of, a few times as many of them.
-    work = problem.points.size * sum(problem.sizes)
-    effort *= float(np.clip(_SMALL / work, 1.0, 4.0))
+    effort *= float(np.clip(_SMALL / problem.pass_cost, 1.0, 4.0))
     n_batches = max(1, round(_BATCHES * effort))
     n_starts = 2 * n_batches
 
@@ -406,9 +415,12 @@ def search(
     finalists = _distinct(states, _ISLANDS if crowded else 2)
     finalists = map_(lambda s: problem.descend(s.labels, _LONG, s.views), finalists)
     finalists.sort(key=lambda state: state.cost)
-    patience = _PATIENCE + _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - _CROWDED)
+    further = _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - _CROWDED)
+    patience = _PATIENCE + min(further, _AFFORDABLE / problem.pass_cost)
     patience = max(1, round(patience * effort))
-    if crowded:  # optima are many and deep: what looks best at first rarely is
+    if (
+        crowded and len(problem.sizes) > 1
+    ):  # optima are many and deep: what looks best at first rarely is
         finalists = [improve(problem, s, patience // 2, rng, map_) for s in finalists]
         finalists.sort(key=lambda state: state.cost)
     best = improve(problem, finalists[0], patience, rng, map_)
@@ -476,7 +488,8 @@ def reduce_rows(
     n_axes = min(n_axes, rows.n_features)
     exact = 4 * n_axes if exact is None else exact
     chosen = np.flatnonzero(rows.weights > 0)
-    weights = rows.weights[chosen]
+    # Only their ratios matter, and sums of extreme ones would leave the range of numbers.
+    weights = rows.weights[chosen] / rows.weights.max()
     if len(chosen) > n_rows:
         chosen, weights = draw_rows(chosen, weights, n_rows, rng)
     shares = weights / weights.sum()
@@ -496,10 +509,14 @@ def reduce_rows(
     if len(kept) == 0:
         kept = np.arange(1)
     turn = turn[:, kept]
+    # Signs are chance: the largest entry of an axis is to be positive.
+    axes = turn.T @ axes
+    signs = np.sign(axes[np.arange(len(axes)), np.argmax(np.abs(axes), axis=1)])
+    axes, turn = axes * signs[:, None], turn * signs
     points = points @ turn
     seen = float(shares @ np.einsum("ij,ij->i", points, points))
     unseen = max(0.0, squares - seen) * float(weights.sum())
-    return Reduced(points, weights, turn.T @ axes, mean, unseen, chosen)
+    return Reduced(points, weights, axes, mean, unseen, chosen)
 
 
 def _sparse_axes(

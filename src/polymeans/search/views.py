@@ -45,6 +45,9 @@ _INFORMATION, _SMALLER = 0.95, 0.8
 #: Iterations on the sample at most.
 _LONG = 300
 
+#: Views that have this share of the gain they would have as one may be left apart.
+_APART = 0.9
+
 #: Bins in which the shape of a component is looked at, and rows in the smallest, for its tails.
 _BINS, _FEWEST = 32, 4
 
@@ -148,7 +151,7 @@ def choose_views(
     found = map_(
         lambda i: _propose(points, counted, variances, floor, *tasks[i][0], tasks[i][1]), order
     )
-    proposals = [p for p in found if p.views]
+    proposals = [p for pair in found for p in pair if p.views]
     for proposal in proposals:
         _judge(proposal, counted)
     proposals.sort(key=lambda p: (-p.gain, p.n_components, p.contrast))
@@ -200,9 +203,18 @@ def _label_entropy(labels: NDArray[np.int32], weights: NDArray[np.float64]) -> f
 # --- what the estimator asks ---------------------------------------------------------------------
 
 
+@dataclass
+class Outcome:
+    """What is kept of a choice."""
+
+    sizes: tuple[int, ...]
+    table: list[dict[str, Any]]
+    has_tails: bool
+
+
 def automatic_start(
     rows: Any, resolution: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], Any, Choice]:
+) -> tuple[NDArray[np.float64], Any, Outcome]:
     """Centers and subspaces of the views worth having, in engine coordinates, and how chosen.
 
     From there it is only downhill: the lowest cost of all would often give the dimensions with the
@@ -211,14 +223,17 @@ def automatic_start(
     map_ = rows.threads.map
     reduced = reduce_rows(rows, 2 * _COMPONENTS, rng)
     choice = choose_views(reduced.points, reduced.weights, resolution, rng, map_)
+    outcome = Outcome((), [p.as_row() for p in choice.proposals], False)
     if not choice.sizes:
-        return reduced.mean[None, :], None, choice
+        return reduced.mean[None, :], None, outcome
+    outcome.has_tails = any(p.has_tails for p in choice.proposals if p.chosen)
     _sort_views(choice, reduced)
     while True:
         problem = make_problem(reduced, choice.sizes)
         best = problem.descend(choice.labels.copy(), _LONG)
         if not _shrink(choice, problem, best, resolution, rng):
-            return *lift(problem, best, reduced), choice
+            outcome.sizes = choice.sizes
+            return *lift(problem, best, reduced), outcome
 
 
 def _sort_views(choice: Choice, reduced: Any) -> None:
@@ -266,8 +281,12 @@ def _propose(
     q: int,
     contrast: str,
     rng: np.random.Generator,
-) -> Proposal:
-    """The best views among the independent directions of the first q components."""
+) -> list[Proposal]:
+    """The best views among the independent directions of the first q components.
+
+    And the finest, if they are others: views that depend on each other a little gain more as one,
+    but may tell as much with far fewer clusters.
+    """
     white = points[:, :q] / np.sqrt(variances[:q])
     rotation = unmix(white, weights, contrast, rng, max_iter=200)
     components = white @ rotation.T
@@ -288,11 +307,13 @@ def _propose(
         )
         view.gain -= float(peaks[members].sum())
         fits.append(view)
-    return Proposal(_best_cut(tree, fits), q, contrast)
+    best, finest = _cut(tree, fits, finest=False), _cut(tree, fits, finest=True)
+    cuts = [best] if len(best) == len(finest) else [best, finest]
+    return [Proposal(cut, q, contrast) for cut in cuts]
 
 
-def _best_cut(tree: Tree, fits: list[View]) -> list[View]:
-    """Nodes of the tree, none above another, with the largest total gain."""
+def _cut(tree: Tree, fits: list[View], finest: bool) -> list[View]:
+    """Nodes of the tree, none above another, of the largest gain; finer ones if those are close."""
     values: list[float] = []
     chosen: list[list[View]] = []
     for node, fit in enumerate(fits):
@@ -300,9 +321,11 @@ def _best_cut(tree: Tree, fits: list[View]) -> list[View]:
         value, views = (fit.gain, [fit]) if worthwhile else (0.0, [])
         children = tree.children[node]
         if children is not None:
-            apart = values[children[0]] + values[children[1]]
-            if apart > value:
-                value, views = apart, chosen[children[0]] + chosen[children[1]]
+            left, right = children
+            apart = values[left] + values[right]
+            split = finest and chosen[left] and chosen[right] and apart > _APART * value
+            if apart > value or split:
+                value, views = apart, chosen[left] + chosen[right]
         values.append(value)
         chosen.append(views)
     return chosen[-1]
