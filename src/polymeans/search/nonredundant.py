@@ -35,13 +35,16 @@ _UNMIXED = 2000
 _BATCH = ("independent", "independent", "random", "random")
 
 #: Batches, and kicks in a row that may fail, at the effort of one.
-_BATCHES, _PATIENCE = 3, 32
+_BATCHES, _PATIENCE = 3, 40
 
 #: Further failures allowed for each cluster in a crowd: more of them can be in a wrong place.
 _CLUSTER_PATIENCE = 20
 
 #: Multiplications of a pass below which a search does more than it has to.
 _SMALL = 2e5
+
+#: And below which it is done in one thread.
+_TINY = 1e5
 
 #: Multiplications in one iteration of each of those further failures, at most.
 _AFFORDABLE = 4e8
@@ -388,6 +391,9 @@ def search(
     Every start and every kick has random numbers of its own, and kicks come in batches of a fixed
     number, so the outcome does not depend on the number of threads.
     """
+    if problem.pass_cost < _TINY:
+        # Handing a trial to another thread would take longer than the trial.
+        map_ = _one_by_one
     # Where a trial takes no time to speak of, a few times as many of them.
     effort *= float(np.clip(_SMALL / problem.pass_cost, 1.0, 4.0))
     n_batches = max(1, round(_BATCHES * effort))
@@ -408,8 +414,9 @@ def search(
             for position, (kind, own) in enumerate(zip(_BATCH, rng.spawn(len(_BATCH))))
         ]
         states = sorted(states + map_(begin, jobs), key=lambda state: state.cost)
-        # An optimum that most starts find needs no further ones.
-        if sum(state.cost <= (1 + _SAME) * states[0].cost for state in states) >= 3:
+        # An optimum that so many starts find needs no further ones.
+        n_same = sum(state.cost <= (1 + _SAME) * states[0].cost for state in states)
+        if n_same >= 3:
             break
     crowded = sum(problem.sizes) > _CROWDED
     finalists = _distinct(states, _ISLANDS if crowded else 2)
@@ -425,6 +432,10 @@ def search(
         finalists.sort(key=lambda state: state.cost)
     best = improve(problem, finalists[0], patience, rng, map_)
     return [best, *(state for state in finalists if state.cost > (1 + _SAME) * best.cost)]
+
+
+def _one_by_one(function: Callable[..., Any], tasks: Any) -> list[Any]:
+    return [function(task) for task in tasks]
 
 
 def improve(
