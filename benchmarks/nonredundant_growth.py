@@ -19,7 +19,7 @@ from polymeans import NonRedundantKMeans
 OURS, FIRST = "polymeans", "polymeans, first"
 N_ITER = 20  #: of ours at most; the median is taken
 PROBE = 3  #: of ClustPy's, after the first
-LIMIT = 30.0  #: seconds for a fit of ClustPy, beyond which larger sizes are not tried
+LIMIT = 8.0  #: seconds for a fit of ClustPy, beyond which larger sizes are not tried
 QUICK = 3.0  #: seconds for a fit of ClustPy, up to which it is measured again
 WHAT = {"n": "rows", "d": "features"}
 
