@@ -96,7 +96,7 @@ def plot_views(
     >>> axes = plot_views(model, images, axes=Figure().subplots(1, 2))
     >>> print(axes[0].get_title())
     view 0: 3 clusters, 2 dimensions
-    53% of the variance
+    ...% of the variance
     """
     _check_views(model)
     check_integer("max_points", max_points, 1, "That many rows are drawn at most.")
@@ -270,7 +270,7 @@ def plot_view_images(
     >>> model = NonRedundantKMeans((3, 3), random_state=0).fit(images)
     >>> ax = plot_view_images(model, (20, 20), ax=Figure().add_subplot())
     >>> len(ax.images), ax.get_yticklabels()[0].get_text().splitlines()
-    (2, ['view 0', '3 clusters', '53% of the variance'])
+    (2, ['view 0', '3 clusters', '...% of the variance'])
     """
     _check_views(model)
     views = [np.asarray(centers, dtype=np.float64) for centers in model.centers_per_view_]
