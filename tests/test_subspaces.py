@@ -16,9 +16,10 @@ from polymeans.kernels.views import (
     small_kmeans,
     weighted_means,
 )
-from polymeans.search.gain import entropy, gain, scatters
-from polymeans.search.independent import CONTRASTS, Tree, mutual_information, unmix
-from polymeans.search.nonredundant import Problem, independent_start, random_start
+from polymeans.search.views.gain import entropy, gain, scatters
+from polymeans.search.views.independent import CONTRASTS, Tree, mutual_information, unmix
+from polymeans.search.views.problem import Problem
+from polymeans.search.views.starts import independent_start, random_start
 from tests.oracles import best_pair, inertia, mean_of, nearest, scatter_between, scatter_within
 
 SIZES = [(2, 2), (3, 4), (5, 2), (3, 3, 4), (2, 3, 2, 4)]

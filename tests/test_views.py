@@ -12,8 +12,8 @@ from sklearn.isotonic import isotonic_regression
 from polymeans import NonRedundantKMeans
 from polymeans.datasets import make_nonredundant, make_stick_figures
 from polymeans.metrics import labelings_confusion
-from polymeans.search.gain import TIGHTEST, gain, price, scatters
-from polymeans.search.independent import CONTRASTS, Tree, mutual_information, unmix
+from polymeans.search.views.gain import TIGHTEST, gain, price, scatters
+from polymeans.search.views.independent import CONTRASTS, Tree, mutual_information, unmix
 
 
 def gaussian(seed):

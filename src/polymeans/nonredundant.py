@@ -24,8 +24,9 @@ from polymeans.codebooks.orthogonal import (
 from polymeans.engine.assignment import make_codebook, make_grid, make_rows
 from polymeans.engine.lloyd import Run
 from polymeans.engine.marginals import MarginalStatistics
-from polymeans.search import nonredundant as search
-from polymeans.search.views import automatic_start
+from polymeans.search.views.automatic import automatic_start
+from polymeans.search.views.portfolio import starting_vectors
+from polymeans.search.views.sample import reduce_rows
 
 INITS = ("search", "random")
 
@@ -458,7 +459,7 @@ class NonRedundantKMeans(CentroidEstimator):
             if self.verbose:
                 logger.info("views of %s clusters chosen", self._choice.sizes or "no")
         else:
-            theta, views = search.starting_vectors(rows, self._sizes, start, self.effort, generator)
+            theta, views = starting_vectors(rows, self._sizes, start, self.effort, generator)
         if len(self._sizes) == 1:
             return make_codebook(rows, rows.external(theta))
         return OrthogonalCodebook(
@@ -491,7 +492,7 @@ class NonRedundantKMeans(CentroidEstimator):
             n_axes = 1 + sum(sizes) - len(sizes) if sizes else 16
         rows = make_rows(X, weights, threads, False)
         generator = np.random.default_rng(rng.randint(2**31))
-        reduced = search.reduce_rows(rows, n_axes, generator, rows.n_samples, exact=2048)
+        reduced = reduce_rows(rows, n_axes, generator, rows.n_samples, exact=2048)
         spread = np.sqrt(reduced.weights @ reduced.points**2 / reduced.weights.sum())
         if len(spread) < len(sizes):
             raise ValueError(

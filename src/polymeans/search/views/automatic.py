@@ -2,9 +2,9 @@
 
 Independent components of the first q principal components are joined to a tree by how much they
 depend on each other. At each node the best clustering is found and judged by what it explains
-beyond a single Gaussian (:mod:`polymeans.search.gain`) and beyond single peaks along the node's
-components; the best way to cut the tree is a set of views. Of the sets for all q, those whose views
-repeat each other are discarded, and a much smaller set that tells as much is preferred.
+beyond a single Gaussian (:mod:`polymeans.search.views.gain`) and beyond single peaks along the
+node's components; the best way to cut the tree is a set of views. Of the sets for all q, those
+whose views repeat each other are discarded, and a much smaller set that tells as much is preferred.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.orthogonal import basis_of
-from polymeans.search.gain import TIGHTEST, entropy, gain, price, scatters
-from polymeans.search.independent import CONTRASTS, Tree, mutual_information, unmix
-from polymeans.search.nonredundant import lift, make_problem, reduce_rows
+from polymeans.search.views.gain import TIGHTEST, entropy, gain, price, scatters
+from polymeans.search.views.independent import CONTRASTS, Tree, mutual_information, unmix
+from polymeans.search.views.sample import lift, make_problem, reduce_rows
 
 #: Nats for each row and dimension that a view must be worth.
 _WORTH = 0.02

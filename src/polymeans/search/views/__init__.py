@@ -1,0 +1,1 @@
+"""Several clusterings of the same rows: starts, kicks, and how many there are."""

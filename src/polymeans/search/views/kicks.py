@@ -1,0 +1,102 @@
+"""How to leave a poor optimum: disturb some of the views and descend again."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.codebooks.orthogonal import basis_of
+from polymeans.search.views.problem import Candidate, Problem
+
+#: Iterations after a kick at most.
+_LONG = 300
+
+
+def kick(problem: Problem, state: Candidate, rng: np.random.Generator) -> Candidate:
+    """Disturb a state at random and descend again."""
+    labels = state.labels.copy()
+    kinds, chances = (
+        (_move_center, _restart_view, _relabel_view, _turn_pair),
+        (0.4, 0.25, 0.2, 0.15),
+    )
+    which = rng.choice(len(kinds), p=chances)
+    kinds[0 if len(problem.sizes) == 1 else which](problem, state, labels, rng)
+    return _descend_from(problem, state, labels)
+
+
+def exchange(
+    problem: Problem, state: Candidate, s: int, t: int, rng: np.random.Generator
+) -> Candidate:
+    """Two views take each other's subspace, start anew there, and descend again.
+
+    Which number of clusters belongs to which subspace is not settled by small steps.
+    """
+    labels = state.labels.copy()
+    for view, other in ((s, t), (t, s)):
+        inside = problem.points @ basis_of(state.views, other).T
+        labels[view] = problem.cluster(inside, problem.sizes[view], rng, n_starts=3)
+    return _descend_from(problem, state, labels)
+
+
+def _descend_from(problem: Problem, state: Candidate, labels: NDArray[np.int32]) -> Candidate:
+    views = state.views._replace(dims=state.views.dims.copy(), basis=state.views.basis.copy())
+    return problem.descend(labels, _LONG, views, state.cost)
+
+
+def _move_center(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+    """A center of some view goes to where it is needed more."""
+    from polymeans.kernels.views import settle_centers, swap_center
+
+    # The more clusters a view has, the more of them can be in the wrong place.
+    chances = np.array(problem.sizes) - 1.0
+    s = int(rng.choice(len(chances), p=chances / chances.sum())) if chances.any() else 0
+    k = problem.sizes[s]
+    inside = basis_of(state.views, s) @ problem.points.T
+    if len(inside) == 0:
+        return _relabel_view(problem, state, labels, rng)
+    masses = np.bincount(labels[s], problem.weights, minlength=k)
+    sums = [np.bincount(labels[s], problem.weights * y, minlength=k) for y in inside]
+    centers = np.stack(sums, axis=1) / np.maximum(masses, 1e-300)[:, None]
+    swap_center(inside, problem.weights, centers, 1 + int(rng.integers(4)), rng.integers(2**31))
+    settle_centers(inside, problem.weights, centers, 3, labels[s])
+    return None
+
+
+def _restart_view(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+    """A view starts anew in all that the others leave."""
+    s = int(rng.integers(len(problem.sizes)))
+    rest = problem.points
+    for t in range(len(problem.sizes)):
+        if t != s:
+            others = basis_of(state.views, t)
+            rest = rest - rest @ others.T @ others
+    labels[s] = problem.cluster(rest, problem.sizes[s], rng)
+
+
+def _relabel_view(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+    """A view starts anew in a random subspace apart from the others."""
+    s = int(rng.integers(len(problem.sizes)))
+    k, q = problem.sizes[s], problem.n_wanted
+    n_dims = int(rng.integers(1, max(1, min(k - 1, q)) + 1))
+    directions = np.zeros((n_dims, problem.points.shape[1]))
+    # Components count alike, by their spread, or all the more by it.
+    power = int(rng.integers(-1, 2))
+    directions[:, :q] = rng.standard_normal((n_dims, q)) * problem.spread[:q] ** power
+    for t in range(len(problem.sizes)):
+        if t != s:
+            others = basis_of(state.views, t)
+            directions -= directions @ others.T @ others
+    labels[s] = problem.cluster(problem.points @ directions.T, k, rng)
+
+
+def _turn_pair(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+    """Two views mix their subspaces, part them at random, and start anew there."""
+    s, t = rng.choice(len(problem.sizes), 2, replace=False)
+    both = np.concatenate([basis_of(state.views, s), basis_of(state.views, t)])
+    if len(both) < 2:
+        return _relabel_view(problem, state, labels, rng)
+    turned = np.linalg.qr(rng.standard_normal((len(both), len(both))))[0] @ both
+    n_first = min(max(1, int(state.views.dims[s])), len(both) - 1)
+    labels[s] = problem.cluster(problem.points @ turned[:n_first].T, problem.sizes[s], rng)
+    labels[t] = problem.cluster(problem.points @ turned[n_first:].T, problem.sizes[t], rng)
+    return None

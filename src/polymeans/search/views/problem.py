@@ -1,0 +1,111 @@
+"""Several clusterings wanted of a sample of the rows, and one descent towards them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.codebooks.orthogonal import make_views
+
+#: Components of this share of another's spread count as being as wide.
+AS_WIDE = 0.95
+
+
+@dataclass
+class Candidate:
+    """Labels in all views, their subspaces, and the cost."""
+
+    labels: NDArray[np.int32]  #: (S, n)
+    views: Any
+    cost: float
+
+
+class Problem:
+    """A sample of the rows in principal components, and the clusterings wanted.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, q)
+        Rows about their mean, in principal components, the largest first.
+    weights : ndarray of shape (n,)
+    sizes : tuple of int
+        Clusters of each view.
+    unseen : float, default=0
+        Scatter outside of the components.
+    """
+
+    def __init__(
+        self,
+        points: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        sizes: tuple[int, ...],
+        unseen: float = 0.0,
+    ) -> None:
+        from polymeans.kernels.views import Sample
+
+        self.sample = Sample(np.ascontiguousarray(points), weights)
+        self.points, self.weights, self.sizes = self.sample.points, weights, sizes
+        self.total = unseen + float(weights @ np.einsum("ij,ij->i", points, points))
+
+    @cached_property
+    def pass_cost(self) -> float:
+        """Multiplications of an iteration, about: scores of all rows, and turning all pairs."""
+        q, k = self.points.shape[1], sum(self.sizes)
+        pairs = [s + t for s, t in combinations(self.sizes, 2)]
+        return self.points.size * k + sum(4 * both * k * q + 10 * both**3 for both in pairs)
+
+    @cached_property
+    def n_wanted(self) -> int:
+        """Components in which to begin: as many as views may need, and those as wide as the last.
+
+        Whitened rows are equally wide everywhere: then no component is to be left out.
+        """
+        q = min(max(1, sum(self.sizes) - len(self.sizes)), self.points.shape[1])
+        return int(np.count_nonzero(self.spread >= AS_WIDE * self.spread[q - 1]))
+
+    @cached_property
+    def spread(self) -> NDArray[np.float64]:
+        """Standard deviation of each component."""
+        squares = self.weights @ self.points**2 / self.weights.sum()
+        return np.sqrt(np.maximum(squares, 1e-300))
+
+    def white(self, q: int) -> NDArray[np.float64]:
+        """The first components, all with the same spread."""
+        return self.points[:, :q] / self.spread[:q]
+
+    def plain(self, q: int) -> NDArray[np.float64]:
+        """The first components as they are."""
+        return self.points[:, :q]
+
+    def empty_views(self) -> Any:
+        """Views that have no subspace yet."""
+        return make_views(self.sizes, self.points.shape[1])
+
+    def descend(
+        self,
+        labels: NDArray[np.int32],
+        max_iter: int,
+        views: Any = None,
+        rival: float = np.inf,
+    ) -> Candidate:
+        """Alternate means, subspaces and labels; give up where ``rival`` will not be undercut."""
+        from polymeans.kernels.views import descend_views
+
+        views = views or self.empty_views()
+        explained, _ = descend_views(self.sample, labels, views, max_iter, self.total - rival)
+        return Candidate(labels, views, self.total - explained)
+
+    def cluster(
+        self, points: NDArray[np.float64], k: int, rng: np.random.Generator, n_starts: int = 1
+    ) -> NDArray[np.int32]:
+        """Labels of plain k-means in some coordinates."""
+        from polymeans.kernels.views import small_kmeans
+
+        labels = np.zeros(len(points), dtype=np.int32)
+        columns = np.ascontiguousarray(points.T)
+        seed = int(rng.integers(2**31))
+        small_kmeans(columns, self.weights, k, n_starts, 10 if n_starts == 1 else 20, seed, labels)
+        return labels

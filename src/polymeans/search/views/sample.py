@@ -1,0 +1,116 @@
+"""A sample of the rows in a few principal components, where clusterings are searched, and back."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from polymeans.search.summary import draw_rows, principal_axes
+from polymeans.search.views.problem import AS_WIDE, Candidate, Problem
+
+#: Rows searched at most; more would not change which start wins.
+ROWS = 3000
+
+
+@dataclass
+class Reduced:
+    """A sample of the rows in principal components, and the way back."""
+
+    points: NDArray[np.float64]  #: (n, q)
+    weights: NDArray[np.float64]  #: (n,)
+    axes: NDArray[np.float64]  #: (q, d) orthonormal
+    mean: NDArray[np.float64]  #: (d,)
+    unseen: float  #: scatter outside of the axes
+    chosen: NDArray[np.int64]  #: rows of the sample
+
+
+def reduce_rows(
+    rows: Any,
+    n_axes: int,
+    rng: np.random.Generator,
+    n_rows: int = ROWS,
+    exact: int | None = None,
+) -> Reduced:
+    """Principal components of a sample of the rows, in engine coordinates.
+
+    They are exact where neither rows nor columns are more than ``exact``.
+    """
+    n_axes = min(n_axes, rows.n_features)
+    exact = 4 * n_axes if exact is None else exact
+    chosen = np.flatnonzero(rows.weights > 0)
+    # Only their ratios matter, and sums of extreme ones would leave the range of numbers.
+    weights = rows.weights[chosen] / rows.weights.max()
+    if len(chosen) > n_rows:
+        chosen, weights = draw_rows(chosen, weights, n_rows, rng)
+    shares = weights / weights.sum()
+    X = rows.matrix()[chosen]
+    mean = np.asarray(shares @ X, dtype=np.float64).ravel()
+    if sp.issparse(X):
+        axes = _sparse_axes(X, shares, mean, n_axes, max(exact, 512), rng)
+        points = X @ axes.T - axes @ mean
+        squares = float(shares @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) - mean @ mean
+    else:
+        X = X - mean
+        axes = principal_axes(X * np.sqrt(shares)[:, None], rng, n_axes, exact=exact)
+        points = X @ axes.T
+        squares = float(shares @ np.einsum("ij,ij->i", X, X))
+    spread, turn = np.linalg.eigh((points * shares[:, None]).T @ points)
+    kept = np.flatnonzero(spread > 1e-12 * max(spread[-1], 1e-300))[::-1][:n_axes]
+    if len(kept) == 0:
+        kept = np.arange(1)
+    turn = turn[:, kept]
+    # Signs are chance: the largest entry of an axis is to be positive.
+    axes = turn.T @ axes
+    signs = np.sign(axes[np.arange(len(axes)), np.argmax(np.abs(axes), axis=1)])
+    axes, turn = axes * signs[:, None], turn * signs
+    points = points @ turn
+    seen = float(shares @ np.einsum("ij,ij->i", points, points))
+    unseen = max(0.0, squares - seen) * float(weights.sum())
+    return Reduced(points, weights, axes, mean, unseen, chosen)
+
+
+def _sparse_axes(
+    X: Any, shares: Any, mean: Any, n_axes: int, exact: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Directions in which sparse rows spread most about their mean."""
+    scaled = sp.diags_array(np.sqrt(shares)) @ X
+    if X.shape[1] <= exact:
+        covariance = (scaled.T @ scaled).toarray() - np.outer(mean, mean)
+        return np.linalg.eigh(covariance)[1][:, ::-1][:, :n_axes].T
+    # The mean stays in: subtracting it would fill the rows. One axis more makes up for it.
+    return principal_axes(scaled, rng, n_axes + 1)
+
+
+def n_axes(sizes: tuple[int, ...]) -> int:
+    """Principal components to search for clusterings of these sizes."""
+    n_needed = sum(sizes) - len(sizes)
+    return max(2 * n_needed, n_needed + 5)
+
+
+def make_problem(reduced: Reduced, sizes: tuple[int, ...]) -> Problem:
+    """The search for clusterings of these sizes, in as many components as that takes."""
+    points, weights = reduced.points, reduced.weights
+    spread = np.sqrt(weights @ points**2)
+    q = min(n_axes(sizes), len(spread))
+    # None that is as wide as the last one: which of them comes first is chance.
+    q = int(np.count_nonzero(spread >= AS_WIDE * spread[q - 1]))
+    left = float(weights @ np.sum(points[:, q:] ** 2, axis=1))
+    return Problem(points[:, :q], weights, sizes, reduced.unseen + left)
+
+
+def lift(problem: Problem, state: Candidate, reduced: Reduced) -> tuple[NDArray[np.float64], Any]:
+    """Centers and subspaces of a state in all coordinates."""
+    from polymeans.kernels.subspaces import flatten_means
+    from polymeans.kernels.views import weighted_means
+
+    views = state.views
+    means = np.empty((int(views.starts[-1]), problem.points.shape[1]))
+    masses, centers = np.empty(len(means)), np.empty_like(means)
+    weighted_means(problem.sample, state.labels, views.starts, means, masses)
+    flatten_means(means, masses, views, centers)
+    axes = reduced.axes[: problem.points.shape[1]]
+    theta = centers @ axes
+    theta[: problem.sizes[0]] += reduced.mean
+    return theta, views._replace(basis=views.basis @ axes)
