@@ -15,6 +15,7 @@ NAMES = {
     "khatri-rao-figures": "its Figures 6, 7 and 8: budgets, numbers of sets, growth",
     "khatri-rao-speed": "time of an iteration on grids and memory against scikit-learn",
     "nonredundant": "quality and time of fits, choice of views and growth against ClustPy",
+    "transformed": "quality, time and memory of transformed k-means on documents, growth",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
 }
 
