@@ -12,6 +12,7 @@ from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.preprocessing import label_features
 from polymeans.selection import KhatriRaoSelector
 from polymeans.structure import balanced_sizes, diagnose_structure
+from polymeans.transformed import TransformedKMeans
 
 __version__ = "0.1.0"
 
@@ -20,6 +21,7 @@ __all__ = [
     "KhatriRaoKMeans",
     "KhatriRaoSelector",
     "NonRedundantKMeans",
+    "TransformedKMeans",
     "__version__",
     "balanced_sizes",
     "decompose_centroids",

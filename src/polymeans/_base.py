@@ -92,8 +92,9 @@ class CentroidEstimator(
         with self._threads(X) as threads:
             given = not isinstance(start, str) and not callable(start)
             reach = self._reach(start) if given else 0.0
-            X = self._find_space(X, weights, threads, rng)
+            X, weights, context = self._find_space(X, weights, threads, rng)
             rows = make_rows(X, weights, threads, self._spherical, reach)
+            rows.context = context
             for number in range(n_runs):
                 progress.begin_run()
                 codebook = self._start(X, rows, start, rng)
@@ -107,6 +108,7 @@ class CentroidEstimator(
                     tol=self.tol,
                     on_step=lambda step, book: self._report(step, progress, book, rows),
                 )
+                run = self._refined(run, rows)
                 if self.verbose:
                     logger.info(
                         "start %d of %d: inertia %.6g after %d iterations",
@@ -237,13 +239,19 @@ class CentroidEstimator(
 
     # --- what subclasses may change ----------------------------------------------------------
 
-    def _find_space(self, X: Any, weights: NDArray[np.float64], threads: Threads, rng: Any) -> Any:
-        """Rows in the coordinates they are clustered in, which a fit may choose."""
-        return X
+    def _find_space(
+        self, X: Any, weights: NDArray[np.float64], threads: Threads, rng: Any
+    ) -> tuple[Any, NDArray[np.float64], Any]:
+        """Rows in the coordinates they are clustered in, their weights, and what to remember."""
+        return X, weights, None
 
     def _into_space(self, X: Any) -> Any:
         """Rows in the coordinates the fit has chosen."""
         return X
+
+    def _refined(self, run: Run, rows: Any) -> Run:
+        """What a start has found, improved by other means."""
+        return run
 
     def _passes(self) -> int:
         """How many passes over the rows one call is worth, compared with a plain one."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 
@@ -22,6 +23,14 @@ def check_real(name: str, value: Any, smallest: float, remedy: str = "") -> None
         if np.isfinite(value) and value >= smallest:
             return
     _reject(name, value, f"a finite number of at least {smallest}", remedy)
+
+
+def check_positive(name: str, value: Any, remedy: str = "") -> None:
+    """Raise unless ``value`` is a finite number above zero."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        if np.isfinite(value) and value > 0:
+            return
+    _reject(name, value, "a finite number larger than 0", remedy)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...], remedy: str = "") -> None:
@@ -94,3 +103,44 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
             "Leave sample_weight out to count all rows alike."
         )
     return weights
+
+
+def check_labels(
+    name: str, labels: Any, n_samples: int, sizes: tuple[int, ...]
+) -> NDArray[np.int32]:
+    """Labels of each row in each of some clusterings, one clustering a row of the result.
+
+    Parameters
+    ----------
+    name : str
+        The parameter they were given as.
+    labels : array-like of shape (n_samples, len(sizes)), or (n_samples,) for one clustering
+    n_samples : int
+    sizes : tuple of int
+        Clusters of each.
+
+    Returns
+    -------
+    ndarray of shape (len(sizes), n_samples)
+    """
+    if not hasattr(labels, "__len__") or isinstance(labels, dict):
+        raise TypeError(
+            f"{name} must be the name of a method or labels, one for each row and clustering, got "
+            f"{labels!r}."
+        )
+    if not sp.issparse(labels) and np.asarray(labels).dtype.kind not in "biuf":
+        raise TypeError(f"{name} must have integers as labels, from 0 to n_clusters - 1.")
+    labels = check_array(labels, dtype=np.float64, ensure_2d=False, input_name=name)
+    labels = labels.reshape(len(labels), -1)
+    if labels.shape != (n_samples, len(sizes)):
+        raise ValueError(
+            f"{name} has labels of shape {labels.shape}, but rows and clusterings make "
+            f"{(n_samples, len(sizes))}. Give one column for each clustering."
+        )
+    inside = (labels >= 0) & (labels < np.array(sizes)) & (labels == np.floor(labels))
+    if not inside.all():
+        raise ValueError(
+            f"{name} must have labels from 0 to n_clusters - 1 in each column, got values from "
+            f"{labels.min():g} to {labels.max():g} for n_clusters={sizes}."
+        )
+    return np.ascontiguousarray(labels.T.astype(np.int32))

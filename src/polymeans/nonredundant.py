@@ -8,12 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import CentroidEstimator, is_name, logger
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._validation import check_choice, check_integer, check_real, check_rows
+from polymeans._validation import check_choice, check_integer, check_labels, check_real, check_rows
 from polymeans.codebooks.aggregation import digits_of
 from polymeans.codebooks.orthogonal import (
     OrthogonalCodebook,
@@ -411,31 +410,7 @@ class NonRedundantKMeans(CentroidEstimator):
             )
         if isinstance(self.init, str):
             return self.init
-        return self._check_labels(X)
-
-    def _check_labels(self, X: Any) -> NDArray[np.int32]:
-        if not hasattr(self.init, "__len__") or isinstance(self.init, dict):
-            raise TypeError(
-                'init must be "search", "random", or labels of shape (n_samples, n_views), got '
-                f"{self.init!r}."
-            )
-        if not sp.issparse(self.init) and np.asarray(self.init).dtype.kind not in "biuf":
-            raise TypeError("init must have integers as labels, from 0 to n_clusters - 1.")
-        labels = check_array(self.init, dtype=np.float64, ensure_2d=False, input_name="init")
-        labels = labels.reshape(len(labels), -1)
-        sizes = self._sizes
-        if labels.shape != (X.shape[0], len(sizes)):
-            raise ValueError(
-                f"init has labels of shape {labels.shape}, but n_samples and views make "
-                f"{(X.shape[0], len(sizes))}. Give one column for each view."
-            )
-        inside = (labels >= 0) & (labels < np.array(sizes)) & (labels == np.floor(labels))
-        if not inside.all():
-            raise ValueError(
-                f"init must have labels from 0 to n_clusters - 1 in each column, got values from "
-                f"{labels.min():g} to {labels.max():g} for n_clusters={self.n_clusters}."
-            )
-        return np.ascontiguousarray(labels.T.astype(np.int32))
+        return check_labels("init", self.init, X.shape[0], self._sizes)
 
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str):
@@ -481,11 +456,13 @@ class NonRedundantKMeans(CentroidEstimator):
         codebook.refit(statistics, codes)
         return codebook
 
-    def _find_space(self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any) -> Any:
+    def _find_space(
+        self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any
+    ) -> tuple[Any, NDArray[np.float64], Any]:
         self._choice = None
         self._space = (None, None)
         if not self.whiten:
-            return X
+            return X, weights, None
         sizes = () if isinstance(self.n_clusters, str) else self._sizes
         n_axes = self.whiten
         if isinstance(self.whiten, bool | np.bool_):
@@ -513,7 +490,7 @@ class NonRedundantKMeans(CentroidEstimator):
                 )
         # Until the fit is done, what an earlier one has found stays in place.
         self._space = (mean, whitening)
-        return _project(X, *self._space)
+        return _project(X, *self._space), weights, None
 
     def _into_space(self, X: Any) -> Any:
         return X if self.whitening_ is None else _project(X, self.mean_, self.whitening_)

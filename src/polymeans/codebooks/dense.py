@@ -27,6 +27,8 @@ class DenseCodebook:
 
     #: A change of few clusters moves the others not at all.
     entangled = False
+    #: The objective is a sum of distances, one for each row.
+    by_rows = True
 
     @property
     def sizes(self) -> tuple[int]:

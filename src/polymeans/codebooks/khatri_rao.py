@@ -38,6 +38,8 @@ class GridCodebook:
     multiply = False
     #: A change of few clusters moves all centroids.
     entangled = True
+    #: The objective is a sum of distances, one for each row.
+    by_rows = True
 
     def __init__(
         self,

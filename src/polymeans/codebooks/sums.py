@@ -45,6 +45,8 @@ class SumCodebook:
 
     #: A change of few clusters moves the others not at all.
     entangled = False
+    #: The objective is a sum of distances, one for each row.
+    by_rows = True
 
     @property
     def sizes(self) -> tuple[int]:

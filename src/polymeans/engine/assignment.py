@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
+from polymeans.codebooks.metric import MetricCodebook
 from polymeans.codebooks.sums import SumCodebook
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
 from polymeans.engine.elkan import Elkan
 from polymeans.engine.grid_assigners import DenseSums, SparseSums, StreamedProducts
+from polymeans.engine.linear_assigner import LinearScores
 from polymeans.engine.marginals import DeferredStatistics, MarginalStatistics
 from polymeans.engine.rows import DenseRows, SparseRows
 from polymeans.engine.sparse_assigners import SparseLazy, SparseLloyd
@@ -118,7 +120,9 @@ def make_statistics(rows: Any, codebook: Any) -> Any:
             return DeferredStatistics(rows, codebook.n_clusters)
         sums = np.zeros((codebook.n_clusters, codebook.n_features))
         return ClusterStatistics(rows, sums, track=False)
-    return ClusterStatistics(rows, codebook.numerators())
+    # A metric's centers are no sums to be followed feature by feature.
+    track = False if isinstance(codebook, MetricCodebook) else None
+    return ClusterStatistics(rows, codebook.numerators(), track)
 
 
 def make_assigner(rows: Any, codebook: Any, algorithm: str) -> Assigner:
@@ -127,6 +131,8 @@ def make_assigner(rows: Any, codebook: Any, algorithm: str) -> Assigner:
         return (SparseSums if rows.is_sparse else DenseSums)(rows, codebook)
     if isinstance(codebook, MultiplicativeCodebook) and not codebook.stored:
         return StreamedProducts(rows, codebook.n_clusters)
+    if isinstance(codebook, MetricCodebook):
+        return LinearScores(rows)
     n_clusters = codebook.n_clusters
     if algorithm == "auto":
         # Bounds cost a little in each iteration; with few centroids there is little to save.

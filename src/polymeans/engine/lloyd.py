@@ -141,7 +141,7 @@ def _fill_empty_clusters(
         return 0, None
     moved, inertia = relocate_empty(rows, codebook, labels, sizes)
     assigner.forget(moved)
-    return len(moved), inertia
+    return len(moved), inertia if codebook.by_rows else None
 
 
 def _finish(
@@ -170,7 +170,7 @@ def _finish(
         inertia = codebook.inertia(rows, statistics)
     # The closed form is a difference of totals: good to ten digits unless almost nothing is left.
     accurate = inertia >= 1e-4 * statistics.total_square  # not if it is NaN
-    if not accurate or len(rows.directionless):
+    if codebook.by_rows and (not accurate or len(rows.directionless)):
         inertia = _measured_inertia(rows, explicit, labels)
     run.inertia = inertia * rows.unit * rows.unit
     return run

@@ -10,6 +10,8 @@ from polymeans.engine.statistics import count
 
 def own_distances(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> NDArray[np.float64]:
     """Squared distance of each row to its own centroid, exactly."""
+    if not codebook.by_rows:
+        return codebook.own_distances(rows, labels)
     from polymeans.kernels import sums
 
     out = np.empty(rows.n_samples)

@@ -17,7 +17,7 @@ from polymeans.engine.threads import Threads, reduction_blocks
 _LARGEST, _SMALLEST = 1e15, 1e-15
 
 
-def _power_of_two_unit(largest: float) -> float:
+def power_of_two_unit(largest: float) -> float:
     """Scale that brings extreme values near one, exactly; 1 for ordinary values."""
     if largest == 0 or _SMALLEST <= largest <= _LARGEST:
         return 1.0
@@ -39,6 +39,8 @@ class DenseRows:
     """
 
     is_sparse = False
+    #: What an estimator wants to remember for the length of a fit.
+    context: Any = None
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class DenseRows:
         self.n_samples, self.n_features = X.shape
         self.dtype = X.dtype
         largest = max(self.each(lambda lo, hi: dense.largest_entry(X, lo, hi)))
-        self.unit = _power_of_two_unit(max(largest, reach))
+        self.unit = power_of_two_unit(max(largest, reach))
         if self.unit != 1.0:
             X = (X / self.unit).astype(X.dtype, copy=False)
         self.directionless = np.empty(0, dtype=np.int64)
@@ -158,6 +160,8 @@ class SparseRows:
     """
 
     is_sparse = True
+    #: What an estimator wants to remember for the length of a fit.
+    context: Any = None
 
     def __init__(
         self,
@@ -180,7 +184,7 @@ class SparseRows:
         self.dtype = X.dtype
         values = X.data
         largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-        self.unit = _power_of_two_unit(max(largest, reach))
+        self.unit = power_of_two_unit(max(largest, reach))
         if self.unit != 1.0:
             values = (values / self.unit).astype(values.dtype, copy=False)
 

@@ -1,0 +1,140 @@
+"""Centers measured in a metric that the clusters themselves determine.
+
+The best metric for given labels is the inverse of ``B = W + rho I``, W being the scatter within
+clusters, and what is left to minimise is ``log det B``. With the scatter of all rows ``T`` and the
+weighted means ``S`` (row c: the sum of cluster c over the root of its mass), ``B = T + rho I -
+S'S``, so all that is needed are the k solutions ``Z`` of ``(T + rho I) Z' = S'`` and the k x k
+matrix ``L = I - S Z'``:
+
+- ``log det B = log det(T + rho I) + log det L``
+- ``B^-1 m_c`` is row c of ``L^-1 Z``, over the root of the mass
+- ``m_c' B^-1 m_c = ((L^-1)_cc - 1) / mass_c``
+
+Rows that were divided by the roots of ``T + rho I`` beforehand have ``Z = S``. The label of a row
+is then the largest of k linear functions of it: assigning costs as much as in plain k-means.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: What is left of a direction that the clusters explain to the last digit.
+_NOTHING = 1e-14
+
+
+class MetricCodebook:
+    """k centers, and the metric that suits them best.
+
+    Parameters
+    ----------
+    n_clusters : int
+    n_features : int
+    rho : float
+    log_det_total : float
+        ``log det(I + T / rho)``.
+    solve : callable, default=None
+        Gives ``Z`` for ``S``; None: the rows were divided beforehand.
+    """
+
+    #: A change of one cluster changes the metric for all.
+    entangled = True
+    #: The objective is no sum over rows.
+    by_rows = False
+
+    def __init__(
+        self,
+        n_clusters: int,
+        n_features: int,
+        rho: float,
+        log_det_total: float,
+        solve: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
+    ) -> None:
+        self.n_clusters, self.n_features = n_clusters, n_features
+        self.rho = rho
+        self.log_det_total = log_det_total
+        self.solve = solve
+        self.means = np.zeros((n_clusters, n_features))
+        self.slopes = np.zeros((n_clusters, n_features))
+        self.offsets = np.zeros(n_clusters)
+        self.weighted = np.zeros((n_clusters, n_features))
+        self._gain = np.zeros((n_clusters, n_clusters))
+        self._solved: tuple[Any, Any, Any] | None = None
+
+    @property
+    def sizes(self) -> tuple[int]:
+        """One set of as many vectors as there are centers."""
+        return (self.n_clusters,)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that decide labels."""
+        return self.slopes.size + self.offsets.size
+
+    def numerators(self) -> NDArray[np.float64]:
+        """What cluster sums start from."""
+        return np.zeros((self.n_clusters, self.n_features))
+
+    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Move the centers to the means and find their metric; how far each center went."""
+        weighted, solved, explained = self._solved or self._reduce(statistics)
+        self._solved = None
+        mass = statistics.mass
+        used = mass > 0
+        means = self.means.copy()
+        means[used] = statistics.sums[used] / mass[used, None] + statistics.origin
+        shares, turn = np.linalg.eigh(explained)
+        left = np.maximum(1.0 - shares, _NOTHING)
+        # L^-1 - I, from its eigenvalues: a difference would lose small ones.
+        gain = (turn * (shares / left)) @ turn.T
+        self.weighted, self._gain = weighted, gain
+        roots = np.where(used, np.sqrt(mass), 1.0)
+        self.slopes = (solved + gain @ solved) / roots[:, None]
+        # Nobody goes to a cluster that has nobody, unless the engine puts him there.
+        self.offsets = np.where(used, np.diag(gain) / roots**2, np.inf)
+        step = means - self.means
+        self.means = means
+        return np.sqrt(np.einsum("ij,ij->i", step, step))
+
+    def inertia(self, rows: Any, statistics: Any) -> float:
+        """``rho log det(I + W / rho)`` for the statistics' labels and the metric that suits them.
+
+        For large rho this is the scatter within clusters, the inertia of plain k-means.
+        """
+        self._solved = self._reduce(statistics)
+        shares = np.linalg.eigvalsh(self._solved[2])
+        log_det = float(np.sum(np.log1p(-np.minimum(shares, 1.0 - _NOTHING))))
+        return self.rho * max(0.0, self.log_det_total + log_det)
+
+    def _reduce(self, statistics: Any) -> tuple[NDArray, NDArray, NDArray]:
+        """Weighted means S, their solutions Z, and S Z'."""
+        mass = statistics.mass
+        roots = np.sqrt(np.where(mass > 0, mass, 1.0))
+        sums = statistics.sums + mass[:, None] * statistics.origin
+        weighted = np.where((mass > 0)[:, None], sums / roots[:, None], 0.0)
+        solved = weighted if self.solve is None else self.solve(weighted)
+        explained = weighted @ solved.T
+        return weighted, solved, (explained + explained.T) / 2
+
+    def own_distances(self, rows: Any, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Squared distance of each row to its center in the metric ``rho B^-1``.
+
+        Where rows were not divided beforehand ``x' (T + rho I)^-1 x`` is replaced by its upper
+        bound ``|x|^2 / rho``: good enough to find rows that lie far out.
+        """
+        X = rows.matrix()
+        onto = X @ self.weighted.T if self.solve is None else X @ self.solve(self.weighted).T
+        length = rows.norms**2 if self.solve is None else rows.norms**2 / self.rho
+        length = length + np.einsum("ij,ij->i", onto + onto @ self._gain, onto)
+        own = np.asarray(X @ self.slopes.T)[np.arange(len(labels)), labels]
+        offsets = np.where(np.isfinite(self.offsets), self.offsets, 0.0)[labels]
+        return self.rho * np.maximum(length - 2 * own + offsets, 0.0)
+
+    def explicit(self, rows: Any) -> "MetricCodebook":
+        """The codebook as it is used."""
+        return self
+
+    def to_array(self, rows: Any) -> NDArray[np.float64]:
+        """Means in the user's coordinates."""
+        return rows.external(self.means)

@@ -1,0 +1,72 @@
+"""How rows, also new ones, get into a space: by directions, or by a kernel with known rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.preprocessing import normalize
+
+from polymeans.engine.threads import Threads, reduction_blocks
+
+#: Entries of a block of kernel values.
+_BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """``x -> x @ directions - offset``, brought to length one if ``unit``."""
+
+    directions: NDArray[np.float64]  #: (d, r)
+    offset: NDArray[np.float64]  #: (r,)
+    unit: bool
+
+    def __call__(self, X: Any, threads: Threads) -> NDArray[np.float64]:
+        """Rows in the space."""
+        out = np.empty((X.shape[0], self.directions.shape[1]))
+
+        def fill(block: tuple[int, int]) -> None:
+            lo, hi = block
+            part = X[lo:hi].astype(np.float64, copy=False) @ self.directions - self.offset
+            out[lo:hi] = normalize(part, copy=False) if self.unit else part
+
+        threads.map(fill, reduction_blocks(len(out)))
+        return out
+
+
+@dataclass(frozen=True)
+class KernelMap:
+    """Kernel values with the known rows, centred, times coefficients."""
+
+    kernel: Any  #: a name or a function of two sets of rows
+    params: dict[str, Any]
+    known: Any  #: rows, or None where kernel values are given instead of rows
+    coefficients: NDArray[np.float64]  #: (n, r)
+    shares: NDArray[np.float64] | None  #: (n,) of the known rows in the mean; None: not centred
+    means: NDArray[np.float64] | None  #: (n,) mean kernel value with each of them
+    unit: bool
+
+    def __call__(self, X: Any, threads: Threads) -> NDArray[np.float64]:
+        """Rows in the space."""
+        n, r = X.shape[0], self.coefficients.shape[1]
+        out = np.empty((n, r))
+        step = max(1, _BLOCK // len(self.coefficients))
+        for lo in range(0, n, step):
+            values = kernel_values(self.kernel, self.params, X[lo : lo + step], self.known)
+            if self.shares is not None:
+                values = values - (values @ self.shares)[:, None] - self.means
+                values += self.means @ self.shares
+            part = values @ self.coefficients
+            out[lo : lo + step] = normalize(part, copy=False) if self.unit else part
+        return out
+
+
+def kernel_values(kernel: Any, params: dict[str, Any], X: Any, Y: Any) -> NDArray[np.float64]:
+    """Values of a kernel between two sets of rows; ``X`` themselves where they are given."""
+    if callable(kernel):
+        return np.asarray(kernel(X, Y, **params), dtype=np.float64)
+    if kernel == "precomputed":
+        return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    return np.asarray(pairwise_kernels(X, Y, metric=kernel, **params), dtype=np.float64)

@@ -1,0 +1,75 @@
+"""What clusters make of their space: the transform that belongs to them, and exchanges of rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: What is left of a direction that the clusters explain to the last digit.
+_NOTHING = 1e-14
+
+#: Sweeps of exchanges between two exact inverses, and rounds of them.
+_SWEEPS, _ROUNDS = 5, 100
+
+
+@dataclass(frozen=True)
+class LearnedMetric:
+    """``T'T = (rho / 2) (W + rho I)^-1`` in coordinates where all rows' scatter is diagonal.
+
+    T is the identity but for the directions of the centers, once coordinates are divided by
+    ``scale``: it is never formed unless somebody asks.
+    """
+
+    scale: NDArray[np.float64]  #: (r,) roots of the total scatter plus rho
+    weighted: NDArray[np.float64]  #: (k, r) sums over roots of masses, after that division
+    rho: float
+
+    def transform(self, inside: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows of the space after T."""
+        axes, stretch = _stretched(self.weighted)
+        white = inside / self.scale
+        return np.sqrt(self.rho / 2) * (white + (white @ axes.T * (np.sqrt(stretch) - 1)) @ axes)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """T itself."""
+        return self.transform(np.eye(len(self.scale))).T
+
+
+def _stretched(weighted: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Directions the centers span, and by how much the metric stretches (squared) lengths there."""
+    _, lengths, axes = np.linalg.svd(weighted, full_matrices=False)
+    return axes, 1.0 / np.maximum(1.0 - lengths**2, _NOTHING)
+
+
+def exchange_rows(rows: Any, labels: NDArray[np.int32], n_clusters: int) -> NDArray[np.int32]:
+    """Labels after moving single rows as long as that lowers ``log det(W + rho I)``.
+
+    Parameters
+    ----------
+    rows : DenseRows
+        Divided by the roots of the total scatter plus rho.
+    labels : ndarray of shape (n_samples,)
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
+    from polymeans.kernels.exchange import exchange
+
+    points, labels = rows.matrix(), labels.copy()
+    for _ in range(_ROUNDS):
+        masses = np.bincount(labels, rows.weights, minlength=n_clusters)
+        sizes = np.bincount(labels[rows.weights > 0], minlength=n_clusters)
+        sums = np.zeros((n_clusters, points.shape[1]))
+        np.add.at(sums, labels, rows.weights[:, None] * points)
+        some = np.where(masses > 0, masses, 1.0)[:, None]
+        axes, stretch = _stretched(sums / np.sqrt(some))
+        inverse = np.eye(points.shape[1]) + (axes.T * (stretch - 1)) @ axes
+        n_moved = exchange(
+            points, rows.weights, sums / some, masses, sizes, inverse, labels, _SWEEPS
+        )
+        if n_moved == 0:
+            break
+    return labels

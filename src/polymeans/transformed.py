@@ -1,0 +1,707 @@
+"""k-means in a metric that is learned together with the clusters."""
+
+import warnings
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from polymeans._base import CentroidEstimator, is_name
+from polymeans._compat import HAS_CALLBACKS
+from polymeans._validation import (
+    check_choice,
+    check_integer,
+    check_labels,
+    check_positive,
+    check_rows,
+    check_weights,
+)
+from polymeans.codebooks.alternating import AlternatingCodebook
+from polymeans.codebooks.metric import MetricCodebook
+from polymeans.engine.assignment import make_rows, make_statistics
+from polymeans.engine.linear_assigner import nearest
+from polymeans.engine.lloyd import Run, descend
+from polymeans.engine.ridge import RidgeSolver
+from polymeans.engine.rows import power_of_two_unit
+from polymeans.engine.seeding import METHODS, codebook_of_rows
+from polymeans.engine.threads import reduction_blocks
+from polymeans.spaces.embedding import (
+    EMBEDDINGS,
+    Space,
+    Wish,
+    find_space,
+    looks_like_text,
+    prepared,
+)
+from polymeans.spaces.metric import LearnedMetric, exchange_rows
+from polymeans.spaces.spectral import SOLVERS, leading_directions
+
+ALGORITHMS = ("profile", "alternating")
+INITS = ("k-means", "k-means++", "mixed")
+
+#: Where rows and features are both more, the full space is not decomposed but solved with.
+_DECOMPOSED = 3000
+
+#: Share of the mean scatter of a coordinate that "auto" adds to all of them.
+_RIDGE = 0.1
+
+
+@dataclass
+class _Fitting:
+    """What a fit has to remember until it ends."""
+
+    rows: Any  #: the rows, prepared
+    space: Space | None  #: None: the rows themselves are clustered
+    rho: float
+    spherical: bool
+    unit: float
+    scale: float  #: of squared distances: the user's over the engine's
+    n_dims: int
+    kind: str | None  #: of the embedding
+    number: Any = field(default_factory=count)
+    solver: RidgeSolver | None = None
+
+
+class TransformedKMeans(CentroidEstimator):
+    """Clusters and the metric in which they are compact, learned together.
+
+    **Idea.** Transform the rows so that clusters become as round and tight as they can, cluster,
+    and repeat. Everything but the labels can be eliminated exactly: what is minimised is
+    ``log det(W + rho I)``, W being the scatter within clusters, by steps of k-means in the metric
+    of its inverse. Large ``rho`` is plain k-means; small ``rho`` is indifferent to the scale of the
+    features and to any linear map of them.
+
+    **Use when** clusters share an elongated shape, features have unlike scales, or rows are
+    documents (tf-idf): for those the default clusters a normalised-cut embedding of twice as many
+    dimensions as clusters, where the metric helps most.
+
+    **Do not use when** there are hundreds of dimensions left and few rows (``embedding=None`` on
+    wide data): every partition looks compact in some metric then, and only k-means' own solutions
+    are compared. For round clusters plain :class:`KMeans` is the same and faster.
+
+    **Cost.** The embedding: some dozens of products with the rows. A start: k-means in it, and
+    about ten steps of ``n_samples * n_components * n_clusters`` multiplications. Nothing of size
+    features x features is formed; sparse rows are never made dense.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    rho : float or "auto", default="auto"
+        Scatter added in every direction, larger than 0. "auto": a tenth of the mean scatter of a
+        coordinate of the embedding; with ``embedding=None`` the scatter of a row.
+    lam : float, default=None
+        The weight of the published objective instead of ``rho``, which is ``lam (1 + mu) / mu``.
+    mu : float, default=1.0
+        The other weight of the published objective. Without ``lam`` it changes ``objective_`` only.
+    embedding : {"auto", "cut", "svd"} or None, default="auto"
+        Which space to cluster in. "svd": the main directions (centred, unless ``spherical``).
+        "cut": those of the normalised cut of the rows' products, for rows without negative
+        entries; rows count by direction. None: all of it, as published. "auto": "cut" for
+        spherical rows without negative entries, otherwise "svd".
+    n_components : int or "auto", default="auto"
+        Dimensions of the embedding. "auto": ``2 * n_clusters``; with ``embedding=None`` all, where
+        a number means to truncate (see ``discarded_``).
+    spherical : bool or "auto", default="auto"
+        Bring rows to length one, before and after the embedding. "auto": for rows that look like
+        text, without negative entries and at most a tenth of the others above zero. Rows of zeros
+        count for nothing then.
+    kernel : None, str, callable or "precomputed", default=None
+        Cluster in the space of a kernel: any name of
+        :func:`sklearn.metrics.pairwise.pairwise_kernels`, a function of two sets of rows that
+        returns the matrix of values, or "precomputed", where X is that matrix. Needs room for all
+        pairs of rows.
+    kernel_params : dict, default=None
+        Further arguments of the kernel, such as ``{"gamma": 0.1}``.
+    algorithm : {"profile", "alternating"}, default="profile"
+        "profile": the best metric for the labels, in closed form. "alternating": found step by
+        step as published, for comparison; it ends at the same labels, much later.
+    solver : {"auto", "exact", "lanczos", "randomized", "cg"}, default="auto"
+        How the directions are found. "cg", for ``embedding=None`` only, needs none: conjugate
+        gradients with the rows. "auto": exact where rows or features are few, otherwise Lanczos,
+        and "cg" for the full space of more than 3000 rows and features.
+    init : {"k-means", "k-means++", "mixed"} or array-like of shape (n_samples,), default="k-means"
+        Labels to begin with. "k-means": its solution in the same space. "k-means++": its starting
+        centers only. "mixed": every second start is k-means in the whitened space, for strongly
+        elongated clusters.
+    n_init : "auto" or int, default="auto"
+        Number of starts, of which the best is kept. "auto": 10, or 1 for given labels.
+    refine : None or "exchange", default=None
+        "exchange": afterwards move single rows as long as that lowers the objective. It does, but
+        labels of documents were no better for it.
+    max_iter : int, default=300
+        Steps of one start at most.
+    tol : float, default=0.0
+        Stop when the squared shifts of the centers add up to no more than this times the mean
+        variance. 0: when no label changes.
+    random_state : int, RandomState instance or None, default=None
+        Determines the starts.
+    n_threads : int or None, default=None
+        Threads to use. None: all cores, or one inside a joblib worker. -1: all cores.
+    verbose : int, default=0
+        1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features) or None
+        Means of the clusters' rows (of length one if ``spherical_``). None with a kernel.
+    centers_in_space_ : ndarray of shape (n_clusters, n_components_) or None
+        The same among the rows of ``transform``. None for ``solver="cg"``.
+    inertia_ : float
+        ``rho log det(I + W / rho)``: the inertia of plain k-means for large ``rho``.
+    log_det_ : float
+        ``log det(W + rho I)``. With ``solver="cg"`` this, ``inertia_`` and ``objective_`` are
+        bounded from above by a constant that does not depend on the labels.
+    objective_ : float
+        The published objective at its best transform.
+    rho_ : float
+        The scatter added.
+    lam_ : float
+        The weight of the transform in the published objective.
+    mu_ : float
+        The weight of the scatter within clusters in it.
+    embedding_kind_ : {"cut", "svd"} or None
+        The embedding used.
+    spherical_ : bool
+        Whether rows count by direction.
+    n_components_ : int
+        Dimensions of the space.
+    discarded_ : float
+        Share of the rows' squared norm (of their scatter, if centred) that the space leaves out.
+    n_iter_ : int
+        Steps of the best start, without those of the k-means before it.
+    n_parameters_ : int
+        Numbers that decide the label of a row in the space.
+    history_ : ndarray
+        One record for each step of the best start: ``inertia``, ``n_moved`` rows, ``shift`` of the
+        centers and ``seconds``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during fit, where X has string names.
+
+    See Also
+    --------
+    KMeans : The same in the given metric; ``metric="cosine"`` for documents.
+    NonRedundantKMeans : Several clusterings, each in a subspace of its own.
+
+    References
+    ----------
+    .. [1] "Transformed K-means clustering". The update of the transform is printed there with two
+       factors exchanged; see the explanation in the documentation.
+
+    Examples
+    --------
+    Two parallel streaks of rows, cut across by k-means:
+
+    >>> import numpy as np
+    >>> from polymeans import KMeans, TransformedKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2)) * [10, 0.1]
+    >>> X[100:, 1] += 1
+    >>> model = TransformedKMeans(2, rho=0.1, init="mixed", random_state=0).fit(X)
+    >>> np.bincount(model.labels_[:100]).max(), np.bincount(model.labels_[100:]).max()
+    (np.int64(100), np.int64(100))
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        rho: Any = "auto",
+        lam: float | None = None,
+        mu: float = 1.0,
+        embedding: str | None = "auto",
+        n_components: Any = "auto",
+        spherical: Any = "auto",
+        kernel: Any = None,
+        kernel_params: dict[str, Any] | None = None,
+        algorithm: str = "profile",
+        solver: str = "auto",
+        init: Any = "k-means",
+        n_init: Any = "auto",
+        refine: str | None = None,
+        max_iter: int = 300,
+        tol: float = 0.0,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.rho = rho
+        self.lam = lam
+        self.mu = mu
+        self.embedding = embedding
+        self.n_components = n_components
+        self.spherical = spherical
+        self.kernel = kernel
+        self.kernel_params = kernel_params
+        self.algorithm = algorithm
+        self.solver = solver
+        self.init = init
+        self.n_init = n_init
+        self.refine = refine
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    # --- rows in the learned space -----------------------------------------------------------
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Rows in the learned space, where Euclidean distances are the learned metric.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
+            Rows to transform; with ``kernel="precomputed"`` their kernel values with the rows of
+            the fit.
+
+        Returns
+        -------
+        transformed : ndarray of shape (n_samples, n_components_)
+            Measured from the mean of the fitted rows.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        self._needs_space("transform")
+        with self._threads(X) as threads:
+            inside = self._space.coordinates(X, threads)
+            out = self._metric.transform(inside) * self._space.unit
+        return out.astype(X.dtype, copy=False)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Find the clusters and return the rows in the learned space.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
+            Rows to cluster.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        transformed : ndarray of shape (n_samples, n_components_)
+            Measured from the mean.
+        """
+        return super().fit_transform(X, y, sample_weight)
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Minus the squared distances of rows to their centers, in the learned metric.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
+            Rows to measure.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+
+        Returns
+        -------
+        score : float
+            The metric is ``rho (W + rho I)^-1``: Euclid's for large ``rho``.
+        """
+        inside = self.transform(X).astype(np.float64)
+        weights = check_weights(sample_weight, inside)
+        own = self.centers_in_space_[self.predict(X)]
+        return -2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))
+
+    @property
+    def components_(self) -> NDArray[np.float64]:
+        """The learned transform as a matrix, formed when asked for.
+
+        Without ``spherical_`` rows it applies to centred rows themselves, ``transform(X) =
+        (X - X.mean(axis=0)) @ components_.T``, and has one column for each feature. Rows brought to
+        length one in the embedding are transformed after that: it has as many columns as the
+        embedding then.
+        """
+        check_is_fitted(self)
+        self._needs_space("components_", AttributeError)
+        matrix = self._metric.matrix() @ self._space.turn.T
+        way = self._space.map
+        if not hasattr(way, "directions"):
+            if self.kernel is not None:
+                raise AttributeError(f"components_ are not finite for kernel={self.kernel!r}.")
+            return matrix @ np.asarray(way.known.T @ way.coefficients).T
+        return matrix if way.unit else matrix @ way.directions.T
+
+    def _needs_space(self, wanted: str, error: type[Exception] = NotImplementedError) -> None:
+        if self._space is None:
+            raise error(
+                f'{wanted} needs the directions that solver="cg" avoids to compute. Use '
+                'n_components=500, or solver="exact" where rows or features are few.'
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        """Tags: X may be kernel values."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_name(self.kernel, "precomputed")
+        return tags
+
+    # --- what the base asks ------------------------------------------------------------------
+
+    _uses_blas = True
+
+    @property
+    def _n_centroids(self) -> int:
+        return self.n_clusters
+
+    def _passes(self) -> int:
+        return 20
+
+    def _check_own_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        if not is_name(self.rho, "auto"):
+            check_positive("rho", self.rho, 'Use "auto" if unsure.')
+            if self.lam is not None:
+                raise ValueError(
+                    f"rho={self.rho!r} and lam={self.lam!r} were both given, but each determines "
+                    'the other. Leave rho at "auto" or lam at None.'
+                )
+        if self.lam is not None:
+            check_positive("lam", self.lam, "Or give rho.")
+        check_positive("mu", self.mu)
+        if self.embedding is not None:
+            check_choice("embedding", self.embedding, EMBEDDINGS, "Or None for the full space.")
+        if not is_name(self.n_components, "auto"):
+            check_integer("n_components", self.n_components, 1, 'Use "auto" if unsure.')
+        if not is_name(self.spherical, "auto") and not isinstance(self.spherical, bool | np.bool_):
+            raise _kind(self.spherical)(
+                f'spherical must be True, False or "auto", got {self.spherical!r}.'
+            )
+        self._check_kernel()
+        check_choice("algorithm", self.algorithm, ALGORITHMS)
+        check_choice("solver", self.solver, (*SOLVERS, "cg"))
+        if self.refine is not None:
+            check_choice("refine", self.refine, ("exchange",), "Or None.")
+        if isinstance(self.init, str):
+            check_choice("init", self.init, INITS, "Or give labels, one for each row.")
+        if self.solver == "cg":
+            self._check_gradients()
+
+    def _check_kernel(self) -> None:
+        if isinstance(self.kernel, str):
+            from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+
+            names = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), "precomputed")
+            check_choice("kernel", self.kernel, names, "Or give a function of two sets of rows.")
+        elif self.kernel is not None and not callable(self.kernel):
+            raise TypeError(
+                "kernel must be None, a name, a function of two sets of rows, or "
+                f'"precomputed", got {self.kernel!r}.'
+            )
+        if self.kernel_params is not None and not isinstance(self.kernel_params, dict):
+            raise TypeError(
+                'kernel_params must be a dictionary such as {"gamma": 0.1}, got '
+                f"{self.kernel_params!r}."
+            )
+
+    def _check_gradients(self) -> None:
+        others = {
+            "embedding": (self.embedding, None),
+            "kernel": (self.kernel, None),
+            "refine": (self.refine, None),
+            "n_components": (self.n_components, "auto"),
+            "algorithm": (self.algorithm, "profile"),
+        }
+        for name, (value, needed) in others.items():
+            if value is not needed and not (isinstance(value, str) and value == needed):
+                raise ValueError(
+                    f'solver="cg" clusters in the full space and needs {name}={needed!r}, got '
+                    f'{value!r}. Use solver="auto".'
+                )
+
+    def _check_start(self, X: Any) -> Any:
+        n_samples, n_features = X.shape
+        if n_samples < self.n_clusters:
+            raise ValueError(
+                f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}. "
+                "Ask for fewer clusters or give more rows."
+            )
+        if is_name(self.kernel, "precomputed") and n_samples != n_features:
+            raise ValueError(
+                f'kernel="precomputed" needs the values of all pairs of rows, a square matrix, got '
+                f"X of shape {X.shape}."
+            )
+        largest = n_samples if self.kernel is not None else min(X.shape)
+        if not is_name(self.n_components, "auto") and self.n_components > largest:
+            raise ValueError(
+                f"n_components={self.n_components} is more than the {largest} dimensions that "
+                f'{n_samples} rows of {n_features} features can have. Use "auto".'
+            )
+        if isinstance(self.init, str):
+            return self.init
+        return check_labels("init", self.init, n_samples, (self.n_clusters,))[0]
+
+    def _reach(self, vectors: Any) -> float:
+        return 0.0  # labels to begin with are no coordinates
+
+    def _n_runs(self, start: Any) -> int:
+        if not isinstance(start, str):
+            return self._runs_from_given()
+        return 10 if is_name(self.n_init, "auto") else int(self.n_init)
+
+    # --- the space ---------------------------------------------------------------------------
+
+    def _find_space(
+        self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any
+    ) -> tuple[Any, NDArray[np.float64], _Fitting]:
+        spherical = self.spherical
+        if is_name(spherical, "auto"):
+            spherical = self.kernel is None and looks_like_text(X)
+        values = X.data if sp.issparse(X) else X
+        largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+        unit = 1.0 if self.kernel is not None else power_of_two_unit(largest)
+        heaviest = float(weights.max())
+        weights = weights / heaviest
+        kind = self._embedding_kind(spherical, values)
+        if spherical:
+            weights = _without_empty_rows(X, weights)
+        n_components = self.n_components
+        if is_name(n_components, "auto"):
+            n_components = None if kind is None else 2 * self.n_clusters
+        generator = np.random.default_rng(rng.randint(2**31, size=4))
+        scale = heaviest if spherical else heaviest * unit * unit
+        rows = prepared(X, unit, spherical)
+        n_dims = X.shape[1]
+        if self._without_directions(kind, X):
+            fitting = _Fitting(rows, None, np.nan, spherical, unit, scale, n_dims, None)
+            self._solve_with(fitting, weights, heaviest, threads, generator)
+            return rows, weights, fitting
+        wish = Wish(
+            kind, n_components, spherical, self.kernel, self.kernel_params or {}, self.solver
+        )
+        space, inside = find_space(X, weights, wish, unit, threads, generator)
+        r = len(space.squares)
+        total = float(space.squares.sum())
+        if kind is None:
+            rho = self._rho(total / float(weights.sum() * heaviest), scale)
+        else:
+            rho = self._rho(_RIDGE * total / r, scale)
+        if kind is not None or self.kernel is not None:
+            n_dims = r
+        fitting = _Fitting(rows, space, rho, spherical, unit, scale, n_dims, kind)
+        return inside / np.sqrt(space.squares + rho), weights, fitting
+
+    def _embedding_kind(self, spherical: bool, values: NDArray[Any]) -> str | None:
+        if self.kernel is not None:
+            return "svd" if is_name(self.embedding, "auto") else self.embedding
+        negative = bool(values.size and values.min() < 0)
+        if is_name(self.embedding, "auto"):
+            return "cut" if spherical and not negative else "svd"
+        if is_name(self.embedding, "cut") and negative:
+            raise ValueError(
+                'embedding="cut" needs rows without negative entries, got entries down to '
+                f'{values.min():g}. Use embedding="svd".'
+            )
+        return self.embedding
+
+    def _without_directions(self, kind: str | None, X: Any) -> bool:
+        if self.solver == "cg":
+            return True
+        plain = kind is None and self.kernel is None and is_name(self.n_components, "auto")
+        simple = self.refine is None and self.algorithm == "profile"
+        return self.solver == "auto" and plain and simple and min(X.shape) > _DECOMPOSED
+
+    def _rho(self, automatic: float, scale: float) -> float:
+        """The scatter to add, in the engine's units."""
+        if self.lam is not None:
+            return self.lam * (1 + self.mu) / self.mu / scale
+        if is_name(self.rho, "auto"):
+            # Rows that are all alike have no scatter to take a share of.
+            return automatic if automatic > 0 else 1.0
+        return float(self.rho) / scale
+
+    def _solve_with(
+        self,
+        fitting: _Fitting,
+        weights: NDArray[np.float64],
+        heaviest: float,
+        threads: Any,
+        rng: np.random.Generator,
+    ) -> None:
+        """Prepare to solve with the rows instead of decomposing them."""
+        rows = make_rows(fitting.rows, weights, threads, False)
+        X = rows.matrix()
+        n_out = min(2 * self.n_clusters, min(X.shape) - 1)
+        mean = np.asarray(weights @ X).ravel() / weights.sum()
+        scatter = float(weights @ rows.norms**2) - float(weights.sum() * (mean @ mean))
+        fitting.rho = self._rho(scatter / float(weights.sum() * heaviest), fitting.scale)
+        directions, squares = leading_directions(X, weights, None, max(1, n_out), "auto", rng)
+        fitting.solver = RidgeSolver(rows, fitting.rho, directions, squares)
+
+    # --- starts and steps --------------------------------------------------------------------
+
+    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
+        fitting = rows.context
+        labels = start if not isinstance(start, str) else self._first_labels(rows, start, rng)
+        return self._codebook_of(labels, rows, fitting)
+
+    def _first_labels(self, rows: Any, start: str, rng: Any) -> NDArray[np.int32]:
+        """Labels of k-means in the space, or of its starting centers."""
+        fitting = rows.context
+        white = start == "mixed" and next(fitting.number) % 2 == 1
+        if fitting.space is not None and not white:
+            plain = rows.matrix() * np.sqrt(fitting.space.squares + fitting.rho)
+            rows = make_rows(plain, rows.weights, rows.threads, False)
+        codebook = codebook_of_rows(rows, METHODS["k-means++"](rows, self.n_clusters, rng))
+        n_steps = 0 if start == "k-means++" else self.max_iter
+        return descend(rows, codebook, max_iter=n_steps, tol=0.0).labels
+
+    def _codebook_of(self, labels: NDArray[np.int32], rows: Any, fitting: _Fitting) -> Any:
+        """Centers and metric for given labels."""
+        k, rho = self.n_clusters, fitting.rho
+        if fitting.solver is not None:
+            n_features = fitting.solver.directions.shape[0]
+            bound = fitting.solver.log_det_bound()
+            codebook = MetricCodebook(k, n_features, rho, bound, fitting.solver)
+        elif self.algorithm == "alternating":
+            lam = rho * self.mu / (1 + self.mu)
+            codebook = AlternatingCodebook(k, fitting.space.squares, lam, self.mu)
+        else:
+            squares = fitting.space.squares
+            total = float(np.sum(np.log1p(squares / rho)))
+            codebook = MetricCodebook(k, len(squares), rho, total)
+        statistics = make_statistics(rows, codebook)
+        change = statistics.update(np.full_like(labels, -1), labels)
+        codebook.refit(statistics, change.clusters)
+        return codebook
+
+    def _refined(self, run: Run, rows: Any) -> Run:
+        if self.refine is None:
+            return run
+        labels = exchange_rows(rows, run.labels, self.n_clusters)
+        if (labels == run.labels).all():
+            return run
+        codebook = self._codebook_of(labels, rows, rows.context)
+        again = descend(rows, codebook, max_iter=self.max_iter, tol=self.tol)
+        again.steps = run.steps + again.steps
+        return again
+
+    def _label(
+        self, X: Any, weights: NDArray[np.float64], measure: bool = False
+    ) -> tuple[NDArray[np.int32], float]:
+        labels = np.empty(X.shape[0], dtype=np.int32)
+        with self._threads(X) as threads:
+            if self._space is not None:
+                inside = self._space.coordinates(X, threads) / self._metric.scale
+            else:
+                inside = prepared(X, self._unit, self.spherical_)
+
+            def label(block: tuple[int, int]) -> None:
+                part = slice(*block)
+                labels[part] = nearest(inside[part], self._slopes, self._offsets)
+
+            threads.map(label, reduction_blocks(len(labels)))
+        return labels, np.nan
+
+    # --- what a fit leaves -------------------------------------------------------------------
+
+    def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
+        fitting = rows.context
+        slopes = codebook.slopes
+        if fitting.space is None:
+            slopes = rows.external(slopes).astype(np.float64)
+        vectors = {
+            "_slopes": np.ascontiguousarray(slopes.T),
+            "_offsets": codebook.offsets.copy(),
+            "_space": fitting.space,
+            "_metric": None,
+            "_unit": fitting.unit,
+            "spherical_": bool(fitting.spherical),
+            "n_components_": fitting.n_dims,
+        }
+        if fitting.space is not None:
+            vectors["_metric"] = LearnedMetric(
+                np.sqrt(fitting.space.squares + fitting.rho), codebook.weighted, fitting.rho
+            )
+            vectors["n_components_"] = len(fitting.space.squares)
+        return vectors
+
+    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
+        fitting, scale = rows.context, rows.context.scale
+        space, rho = fitting.space, fitting.rho * scale
+        vectors = self._vectors(run.codebook, rows)
+        log_det = run.inertia / fitting.rho  # of I + W / rho
+        lam, n_dims = rho * self.mu / (1 + self.mu), fitting.n_dims
+        half = 0.5 * lam * n_dims
+        objective = half - half * np.log(lam / 2) + 0.5 * lam * (n_dims * np.log(lam) + log_det)
+        centers = None
+        if space is not None:
+            white = run.codebook.means * vectors["_metric"].scale
+            centers = vectors["_metric"].transform(white) * space.unit
+        history = self._history(run)
+        history["inertia"] *= scale
+        return vectors | {
+            "labels_": run.labels,
+            "cluster_centers_": self._input_means(run, rows),
+            "centers_in_space_": centers,
+            "inertia_": run.inertia * scale,
+            "log_det_": log_det + n_dims * np.log(rho),
+            "objective_": objective,
+            "rho_": rho,
+            "lam_": lam,
+            "mu_": float(self.mu),
+            "embedding_kind_": fitting.kind,
+            "discarded_": 0.0 if space is None else space.discarded,
+            "n_iter_": run.n_iter,
+            "n_parameters_": int(run.codebook.n_parameters),
+            "history_": history,
+        }
+
+    def _input_means(self, run: Run, rows: Any) -> NDArray[Any] | None:
+        """Means of the clusters' rows; of all rows where a cluster has none."""
+        if self.kernel is not None:
+            return None
+        fitting = rows.context
+        n, weights = rows.n_samples, rows.weights
+        member = sp.csr_array((weights, (run.labels, np.arange(n))), (self.n_clusters, n))
+        sums, mass = member @ fitting.rows, member.sum(axis=1)
+        sums = sums.toarray() if sp.issparse(sums) else sums
+        sums[mass == 0], mass[mass == 0] = sums.sum(axis=0), mass.sum()
+        means = sums / mass[:, None]
+        return (means if fitting.spherical else means * fitting.unit).astype(fitting.rows.dtype)
+
+    def _warn(self, run: Run) -> None:
+        n_found = len(np.unique(run.labels))
+        if n_found < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+                f"({self.n_clusters}). Possibly due to duplicate points in X; ask for fewer "
+                "clusters.",
+                ConvergenceWarning,
+                stacklevel=3 + HAS_CALLBACKS,
+            )
+
+
+def _without_empty_rows(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows of zeros have no direction and count for nothing, unless there is nothing else."""
+    if sp.issparse(X):
+        some = np.asarray(abs(X).sum(axis=1)).ravel() > 0
+    else:
+        some = np.any(X != 0, axis=1)
+    remaining = np.where(some, weights, 0.0)
+    return remaining if remaining.any() else weights
+
+
+def _kind(value: Any) -> type[Exception]:
+    return ValueError if isinstance(value, str | int | float) else TypeError
