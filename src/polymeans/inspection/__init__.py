@@ -6,12 +6,14 @@ from polymeans.inspection.plots import (
     plot_convergence,
 )
 from polymeans.inspection.protocentroids import plot_protocentroids, plot_tradeoff
+from polymeans.inspection.transformed import plot_learned_space
 from polymeans.inspection.views import plot_view_images, plot_view_information, plot_views
 
 __all__ = [
     "plot_centers_as_images",
     "plot_cluster_sizes",
     "plot_convergence",
+    "plot_learned_space",
     "plot_protocentroids",
     "plot_tradeoff",
     "plot_view_images",
