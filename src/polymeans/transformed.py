@@ -45,7 +45,7 @@ ALGORITHMS = ("profile", "alternating")
 INITS = ("k-means", "k-means++", "mixed")
 
 #: Where rows and features are both more, the full space is not decomposed but solved with.
-_DECOMPOSED = 3000
+_DECOMPOSED = 2000
 
 #: Share of the mean scatter of a coordinate that "auto" adds to all of them.
 _RIDGE = 0.1
@@ -124,7 +124,7 @@ class TransformedKMeans(CentroidEstimator):
     solver : {"auto", "exact", "lanczos", "randomized", "cg"}, default="auto"
         How the directions are found. "cg", for ``embedding=None`` only, needs none: conjugate
         gradients with the rows. "auto": exact where rows or features are few, otherwise Lanczos,
-        and "cg" for the full space of more than 3000 rows and features.
+        and "cg" for the full space of more than 2000 rows and features.
     init : {"k-means", "k-means++", "mixed"} or array-like of shape (n_samples,), default="k-means"
         Labels to begin with. "k-means": its solution in the same space. "k-means++": its starting
         centers only. "mixed": every second start is k-means in the whitened space, for strongly
@@ -332,7 +332,8 @@ class TransformedKMeans(CentroidEstimator):
         """
         check_is_fitted(self)
         self._needs_space("components_", AttributeError)
-        matrix = self._metric.matrix() @ self._space.turn.T
+        matrix, turn = self._metric.matrix(), self._space.turn
+        matrix = matrix if turn is None else matrix @ turn.T
         way = self._space.map
         if not hasattr(way, "directions"):
             if self.kernel is not None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
@@ -24,6 +23,9 @@ EMBEDDINGS = ("auto", "cut", "svd")
 
 #: Entries other than zero that rows of text have at most, of all entries.
 _TEXT = 0.1
+
+#: Share of the largest scatter that what is beside the diagonal may have: rounding.
+_BESIDE = 1e-13
 
 #: Rows up to which all eigenvalues of a kernel are computed.
 _KERNEL_EXACT = 2000
@@ -50,7 +52,7 @@ class Space:
 
     map: LinearMap | KernelMap
     mean: NDArray[np.float64]  #: (r0,)
-    turn: NDArray[np.float64]  #: (r0, r) orthonormal columns
+    turn: NDArray[np.float64] | None  #: (r, r) orthonormal columns; None: nothing to turn
     squares: NDArray[np.float64]  #: (r,) scatter along each coordinate
     spherical: bool  #: rows are brought to length one first
     unit: float  #: what rows are divided by first
@@ -59,7 +61,8 @@ class Space:
     def coordinates(self, X: Any, threads: Threads) -> NDArray[np.float64]:
         """Rows, also new ones, in this space."""
         rows = self.map(prepared(X, self.unit, self.spherical), threads)
-        return (rows - self.mean) @ self.turn
+        rows -= self.mean
+        return rows if self.turn is None else rows @ self.turn
 
 
 def looks_like_text(X: Any) -> bool:
@@ -113,11 +116,21 @@ def find_space(
     inside = way(rows, threads)
     mean = weights @ inside / weights.sum()
     inside -= mean
-    scatter = (inside * weights[:, None]).T @ inside
-    squares, turn = scipy.linalg.eigh(scatter, check_finite=False)
-    squares, turn = np.maximum(squares[::-1], 0.0), turn[:, ::-1] * signs_of(turn[:, ::-1])
+    squares, turn = _diagonal((inside * weights[:, None]).T @ inside)
     space = Space(way, mean, turn, squares, wish.spherical, unit, discarded)
-    return space, inside @ turn
+    return space, inside if turn is None else inside @ turn
+
+
+def _diagonal(
+    scatter: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Eigenvalues of a scatter, sorted down, and its eigenvectors; None if it is diagonal."""
+    squares = np.diag(scatter).copy()
+    beside = np.abs(scatter - np.diag(squares)).max(initial=0.0)
+    if beside <= _BESIDE * squares.max() and (np.diff(squares) <= 0).all():
+        return squares, None
+    squares, turn = np.linalg.eigh(scatter)
+    return np.maximum(squares[::-1], 0.0), turn[:, ::-1] * signs_of(turn[:, ::-1])
 
 
 def _linear_map(
@@ -224,7 +237,7 @@ def _eigenpairs(
     """The largest eigenvalues and their vectors; none may be negative beyond rounding."""
     n = len(gram)
     if n <= _KERNEL_EXACT or 3 * n_wanted > n:
-        squares, vectors = scipy.linalg.eigh(gram, check_finite=False)
+        squares, vectors = np.linalg.eigh(gram)
         smallest = squares[0]
         squares, vectors = squares[::-1][:n_wanted], vectors[:, ::-1][:, :n_wanted]
     else:
