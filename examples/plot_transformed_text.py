@@ -75,7 +75,7 @@ for j in np.argsort(-np.bincount(model.labels_)):
 # ``init="k-means++"`` it begins at seeds. No step goes up.
 #
 # On the right, posts are where ``transform`` puts them, in the two directions in which centers are
-# spread most, coloured by their topics. These two show groups of related topics: leisure at the top,
+# spread most, coloured by topic. These two show groups of related topics: leisure at the top,
 # science and computing at the bottom, and what is for sale aside. Topics of a group are apart in
 # others of the 24 dimensions.
 
