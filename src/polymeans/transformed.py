@@ -1,8 +1,6 @@
 """k-means in a metric that is learned together with the clusters."""
 
 import warnings
-from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,50 +19,16 @@ from polymeans._validation import (
     check_rows,
     check_weights,
 )
-from polymeans.codebooks.alternating import AlternatingCodebook
-from polymeans.codebooks.metric import MetricCodebook
-from polymeans.engine.assignment import make_rows, make_statistics
 from polymeans.engine.linear_assigner import nearest
 from polymeans.engine.lloyd import Run, descend
-from polymeans.engine.ridge import RidgeSolver
-from polymeans.engine.rows import power_of_two_unit
-from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.engine.threads import reduction_blocks
-from polymeans.spaces.embedding import (
-    EMBEDDINGS,
-    Space,
-    Wish,
-    find_space,
-    looks_like_text,
-    prepared,
-)
+from polymeans.spaces.embedding import EMBEDDINGS, Wish, looks_like_text, prepared
+from polymeans.spaces.fitting import DECOMPOSED, Fitting, Ridge, begin
 from polymeans.spaces.metric import LearnedMetric, exchange_rows
-from polymeans.spaces.spectral import SOLVERS, leading_directions
+from polymeans.spaces.spectral import SOLVERS
 
 ALGORITHMS = ("profile", "alternating")
 INITS = ("k-means", "k-means++", "mixed")
-
-#: Where rows and features are both more, the full space is not decomposed but solved with.
-_DECOMPOSED = 2000
-
-#: Share of the mean scatter of a coordinate that "auto" adds to all of them.
-_RIDGE = 0.1
-
-
-@dataclass
-class _Fitting:
-    """What a fit has to remember until it ends."""
-
-    rows: Any  #: the rows, prepared
-    space: Space | None  #: None: the rows themselves are clustered
-    rho: float
-    spherical: bool
-    unit: float
-    scale: float  #: of squared distances: the user's over the engine's
-    n_dims: int
-    kind: str | None  #: of the embedding
-    number: Any = field(default_factory=count)
-    solver: RidgeSolver | None = None
 
 
 class TransformedKMeans(CentroidEstimator):
@@ -461,47 +425,34 @@ class TransformedKMeans(CentroidEstimator):
             return self._runs_from_given()
         return 10 if is_name(self.n_init, "auto") else int(self.n_init)
 
-    # --- the space ---------------------------------------------------------------------------
+    # --- the space, starts and steps ---------------------------------------------------------
 
     def _find_space(
         self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any
-    ) -> tuple[Any, NDArray[np.float64], _Fitting]:
+    ) -> tuple[Any, NDArray[np.float64], Fitting]:
+        generator = np.random.default_rng(rng.randint(2**31, size=4))
+        rho = None if is_name(self.rho, "auto") else float(self.rho)
+        if self.lam is not None:
+            rho = self.lam * (1 + self.mu) / self.mu
+        ridge = Ridge(rho, float(self.mu))
+        return begin(X, weights, self._wish(X), ridge, self.n_clusters, threads, generator)
+
+    def _wish(self, X: Any) -> Wish:
+        """The space that the parameters mean for these rows."""
         spherical = self.spherical
         if is_name(spherical, "auto"):
             spherical = self.kernel is None and looks_like_text(X)
-        values = X.data if sp.issparse(X) else X
-        largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-        unit = 1.0 if self.kernel is not None else power_of_two_unit(largest)
-        heaviest = float(weights.max())
-        weights = weights / heaviest
-        kind = self._embedding_kind(spherical, values)
-        if spherical:
-            weights = _without_empty_rows(X, weights)
+        kind = self._embedding_kind(spherical, X.data if sp.issparse(X) else X)
         n_components = self.n_components
         if is_name(n_components, "auto"):
             n_components = None if kind is None else 2 * self.n_clusters
-        generator = np.random.default_rng(rng.randint(2**31, size=4))
-        scale = heaviest if spherical else heaviest * unit * unit
-        rows = prepared(X, unit, spherical)
-        n_dims = X.shape[1]
-        if self._without_directions(kind, X):
-            fitting = _Fitting(rows, None, np.nan, spherical, unit, scale, n_dims, None)
-            self._solve_with(fitting, weights, heaviest, threads, generator)
-            return rows, weights, fitting
-        wish = Wish(
-            kind, n_components, spherical, self.kernel, self.kernel_params or {}, self.solver
-        )
-        space, inside = find_space(X, weights, wish, unit, threads, generator)
-        r = len(space.squares)
-        total = float(space.squares.sum())
-        if kind is None:
-            rho = self._rho(total / float(weights.sum() * heaviest), scale)
-        else:
-            rho = self._rho(_RIDGE * total / r, scale)
-        if kind is not None or self.kernel is not None:
-            n_dims = r
-        fitting = _Fitting(rows, space, rho, spherical, unit, scale, n_dims, kind)
-        return inside / np.sqrt(space.squares + rho), weights, fitting
+        solver = self.solver
+        plain = kind is None and self.kernel is None and n_components is None
+        simple = self.refine is None and self.algorithm == "profile"
+        if solver == "auto" and plain and simple and min(X.shape) > DECOMPOSED:
+            solver = "cg"
+        params = self.kernel_params or {}
+        return Wish(kind, n_components, bool(spherical), self.kernel, params, solver)
 
     def _embedding_kind(self, spherical: bool, values: NDArray[Any]) -> str | None:
         if self.kernel is not None:
@@ -516,76 +467,11 @@ class TransformedKMeans(CentroidEstimator):
             )
         return self.embedding
 
-    def _without_directions(self, kind: str | None, X: Any) -> bool:
-        if self.solver == "cg":
-            return True
-        plain = kind is None and self.kernel is None and is_name(self.n_components, "auto")
-        simple = self.refine is None and self.algorithm == "profile"
-        return self.solver == "auto" and plain and simple and min(X.shape) > _DECOMPOSED
-
-    def _rho(self, automatic: float, scale: float) -> float:
-        """The scatter to add, in the engine's units."""
-        if self.lam is not None:
-            return self.lam * (1 + self.mu) / self.mu / scale
-        if is_name(self.rho, "auto"):
-            # Rows that are all alike have no scatter to take a share of.
-            return automatic if automatic > 0 else 1.0
-        return float(self.rho) / scale
-
-    def _solve_with(
-        self,
-        fitting: _Fitting,
-        weights: NDArray[np.float64],
-        heaviest: float,
-        threads: Any,
-        rng: np.random.Generator,
-    ) -> None:
-        """Prepare to solve with the rows instead of decomposing them."""
-        rows = make_rows(fitting.rows, weights, threads, False)
-        X = rows.matrix()
-        n_out = min(2 * self.n_clusters, min(X.shape) - 1)
-        mean = np.asarray(weights @ X).ravel() / weights.sum()
-        scatter = float(weights @ rows.norms**2) - float(weights.sum() * (mean @ mean))
-        fitting.rho = self._rho(scatter / float(weights.sum() * heaviest), fitting.scale)
-        directions, squares = leading_directions(X, weights, None, max(1, n_out), "auto", rng)
-        fitting.solver = RidgeSolver(rows, fitting.rho, directions, squares)
-
-    # --- starts and steps --------------------------------------------------------------------
-
     def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
-        fitting = rows.context
-        labels = start if not isinstance(start, str) else self._first_labels(rows, start, rng)
-        return self._codebook_of(labels, rows, fitting)
-
-    def _first_labels(self, rows: Any, start: str, rng: Any) -> NDArray[np.int32]:
-        """Labels of k-means in the space, or of its starting centers."""
-        fitting = rows.context
-        white = start == "mixed" and next(fitting.number) % 2 == 1
-        if fitting.space is not None and not white:
-            plain = rows.matrix() * np.sqrt(fitting.space.squares + fitting.rho)
-            rows = make_rows(plain, rows.weights, rows.threads, False)
-        codebook = codebook_of_rows(rows, METHODS["k-means++"](rows, self.n_clusters, rng))
-        n_steps = 0 if start == "k-means++" else self.max_iter
-        return descend(rows, codebook, max_iter=n_steps, tol=0.0).labels
-
-    def _codebook_of(self, labels: NDArray[np.int32], rows: Any, fitting: _Fitting) -> Any:
-        """Centers and metric for given labels."""
-        k, rho = self.n_clusters, fitting.rho
-        if fitting.solver is not None:
-            n_features = fitting.solver.directions.shape[0]
-            bound = fitting.solver.log_det_bound()
-            codebook = MetricCodebook(k, n_features, rho, bound, fitting.solver)
-        elif self.algorithm == "alternating":
-            lam = rho * self.mu / (1 + self.mu)
-            codebook = AlternatingCodebook(k, fitting.space.squares, lam, self.mu)
-        else:
-            squares = fitting.space.squares
-            total = float(np.sum(np.log1p(squares / rho)))
-            codebook = MetricCodebook(k, len(squares), rho, total)
-        statistics = make_statistics(rows, codebook)
-        change = statistics.update(np.full_like(labels, -1), labels)
-        codebook.refit(statistics, change.clusters)
-        return codebook
+        labels = start
+        if isinstance(start, str):
+            labels = rows.context.first_labels(rows, start, self.n_clusters, self.max_iter, rng)
+        return rows.context.codebook_of(labels, rows, self.n_clusters, self.algorithm)
 
     def _refined(self, run: Run, rows: Any) -> Run:
         if self.refine is None:
@@ -593,7 +479,7 @@ class TransformedKMeans(CentroidEstimator):
         labels = exchange_rows(rows, run.labels, self.n_clusters)
         if (labels == run.labels).all():
             return run
-        codebook = self._codebook_of(labels, rows, rows.context)
+        codebook = rows.context.codebook_of(labels, rows, self.n_clusters, self.algorithm)
         again = descend(rows, codebook, max_iter=self.max_iter, tol=self.tol)
         again.steps = run.steps + again.steps
         return again
@@ -628,7 +514,7 @@ class TransformedKMeans(CentroidEstimator):
             "_space": fitting.space,
             "_metric": None,
             "_unit": fitting.unit,
-            "spherical_": bool(fitting.spherical),
+            "spherical_": fitting.wish.spherical,
             "n_components_": fitting.n_dims,
         }
         if fitting.space is not None:
@@ -650,11 +536,14 @@ class TransformedKMeans(CentroidEstimator):
         if space is not None:
             white = run.codebook.means * vectors["_metric"].scale
             centers = vectors["_metric"].transform(white) * space.unit
+        means = None
+        if self.kernel is None:
+            means = fitting.input_means(run.labels, rows.weights, self.n_clusters)
         history = self._history(run)
         history["inertia"] *= scale
         return vectors | {
             "labels_": run.labels,
-            "cluster_centers_": self._input_means(run, rows),
+            "cluster_centers_": means,
             "centers_in_space_": centers,
             "inertia_": run.inertia * scale,
             "log_det_": log_det + n_dims * np.log(rho),
@@ -662,25 +551,12 @@ class TransformedKMeans(CentroidEstimator):
             "rho_": rho,
             "lam_": lam,
             "mu_": float(self.mu),
-            "embedding_kind_": fitting.kind,
+            "embedding_kind_": fitting.wish.embedding,
             "discarded_": 0.0 if space is None else space.discarded,
             "n_iter_": run.n_iter,
             "n_parameters_": int(run.codebook.n_parameters),
             "history_": history,
         }
-
-    def _input_means(self, run: Run, rows: Any) -> NDArray[Any] | None:
-        """Means of the clusters' rows; of all rows where a cluster has none."""
-        if self.kernel is not None:
-            return None
-        fitting = rows.context
-        n, weights = rows.n_samples, rows.weights
-        member = sp.csr_array((weights, (run.labels, np.arange(n))), (self.n_clusters, n))
-        sums, mass = member @ fitting.rows, member.sum(axis=1)
-        sums = sums.toarray() if sp.issparse(sums) else sums
-        sums[mass == 0], mass[mass == 0] = sums.sum(axis=0), mass.sum()
-        means = sums / mass[:, None]
-        return (means if fitting.spherical else means * fitting.unit).astype(fitting.rows.dtype)
 
     def _warn(self, run: Run) -> None:
         n_found = len(np.unique(run.labels))
@@ -692,16 +568,6 @@ class TransformedKMeans(CentroidEstimator):
                 ConvergenceWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )
-
-
-def _without_empty_rows(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of zeros have no direction and count for nothing, unless there is nothing else."""
-    if sp.issparse(X):
-        some = np.asarray(abs(X).sum(axis=1)).ravel() > 0
-    else:
-        some = np.any(X != 0, axis=1)
-    remaining = np.where(some, weights, 0.0)
-    return remaining if remaining.any() else weights
 
 
 def _kind(value: Any) -> type[Exception]:

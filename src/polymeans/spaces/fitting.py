@@ -1,0 +1,196 @@
+"""A fit of clusters and their metric: its space, where it starts, and its codebooks."""
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from polymeans.codebooks.alternating import AlternatingCodebook
+from polymeans.codebooks.metric import MetricCodebook
+from polymeans.engine.assignment import make_rows, make_statistics
+from polymeans.engine.lloyd import descend
+from polymeans.engine.ridge import RidgeSolver
+from polymeans.engine.rows import power_of_two_unit
+from polymeans.engine.seeding import METHODS, codebook_of_rows
+from polymeans.engine.threads import Threads
+from polymeans.spaces.embedding import Space, Wish, find_space, prepared
+from polymeans.spaces.spectral import leading_directions
+
+#: Where rows and features are both more, the full space is not decomposed but solved with.
+DECOMPOSED = 2000
+
+#: Share of the mean scatter of a coordinate that "auto" adds to all of them.
+_RIDGE = 0.1
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """How much scatter is added in every direction: a number, or what suits the space."""
+
+    rho: float | None
+    mu: float
+
+    def value(self, automatic: float, scale: float) -> float:
+        """In the engine's units, of which ``scale`` make one of the user's."""
+        if self.rho is not None:
+            return self.rho / scale
+        # Rows that are all alike have no scatter to take a share of.
+        return automatic if automatic > 0 else 1.0
+
+
+@dataclass
+class Fitting:
+    """What a fit has to remember until it ends."""
+
+    rows: Any  #: the rows, prepared
+    space: Space | None  #: None: the rows themselves are clustered
+    rho: float
+    mu: float
+    wish: Wish
+    unit: float
+    scale: float  #: of squared distances: the user's over the engine's
+    n_dims: int  #: directions the determinants are over
+    solver: RidgeSolver | None = None
+    number: Any = field(default_factory=count)
+
+    def first_labels(
+        self, rows: Any, start: str, n_clusters: int, max_iter: int, rng: Any
+    ) -> NDArray[np.int32]:
+        """Labels of k-means in the space, or of its starting centers.
+
+        Parameters
+        ----------
+        rows : DenseRows or SparseRows
+            The fit's rows, divided by the roots of the scatter in a decomposed space.
+        start : {"k-means", "k-means++", "mixed"}
+        n_clusters : int
+        max_iter : int
+        rng : RandomState
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        white = start == "mixed" and next(self.number) % 2 == 1
+        if self.space is not None and not white:
+            plain = rows.matrix() * np.sqrt(self.space.squares + self.rho)
+            rows = make_rows(plain, rows.weights, rows.threads, False)
+        codebook = codebook_of_rows(rows, METHODS["k-means++"](rows, n_clusters, rng))
+        n_steps = 0 if start == "k-means++" else max_iter
+        return descend(rows, codebook, max_iter=n_steps, tol=0.0).labels
+
+    def codebook_of(
+        self, labels: NDArray[np.int32], rows: Any, n_clusters: int, algorithm: str
+    ) -> MetricCodebook:
+        """Centers and metric for given labels."""
+        if self.solver is not None:
+            n_features = self.solver.directions.shape[0]
+            bound = self.solver.log_det_bound()
+            codebook = MetricCodebook(n_clusters, n_features, self.rho, bound, self.solver)
+        elif algorithm == "alternating":
+            lam = self.rho * self.mu / (1 + self.mu)
+            codebook = AlternatingCodebook(n_clusters, self.space.squares, lam, self.mu)
+        else:
+            squares = self.space.squares
+            total = float(np.sum(np.log1p(squares / self.rho)))
+            codebook = MetricCodebook(n_clusters, len(squares), self.rho, total)
+        statistics = make_statistics(rows, codebook)
+        change = statistics.update(np.full_like(labels, -1), labels)
+        codebook.refit(statistics, change.clusters)
+        return codebook
+
+    def input_means(self, labels: NDArray[np.int32], weights: Any, n_clusters: int) -> NDArray[Any]:
+        """Means of the clusters' rows; of all rows where a cluster has none."""
+        n = len(labels)
+        member = sp.csr_array((weights, (labels, np.arange(n))), (n_clusters, n))
+        sums, mass = member @ self.rows, member.sum(axis=1)
+        sums = sums.toarray() if sp.issparse(sums) else sums
+        sums[mass == 0], mass[mass == 0] = sums.sum(axis=0), mass.sum()
+        means = sums / mass[:, None]
+        return (means if self.wish.spherical else means * self.unit).astype(self.rows.dtype)
+
+
+def begin(
+    X: Any,
+    weights: NDArray[np.float64],
+    wish: Wish,
+    ridge: Ridge,
+    n_clusters: int,
+    threads: Threads,
+    rng: np.random.Generator,
+) -> tuple[Any, NDArray[np.float64], Fitting]:
+    """Rows in the space that is wished for, their weights, and the fit that begins.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,)
+    wish : Wish
+        With the solver "cg" nothing is decomposed.
+    ridge : Ridge
+    n_clusters : int
+    threads : Threads
+    rng : Generator
+
+    Returns
+    -------
+    rows : ndarray or CSR
+        In a decomposed space divided by the roots of its scatter plus rho.
+    weights : ndarray of shape (n_samples,)
+        The heaviest is 1; rows of zeros have none where only directions count.
+    fitting : Fitting
+    """
+    values = X.data if sp.issparse(X) else X
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    unit = 1.0 if wish.kernel is not None else power_of_two_unit(largest)
+    heaviest = float(weights.max())
+    weights = weights / heaviest
+    if wish.spherical:
+        weights = _without_empty_rows(X, weights)
+    scale = heaviest if wish.spherical else heaviest * unit * unit
+    rows = prepared(X, unit, wish.spherical)
+    fitting = Fitting(rows, None, np.nan, ridge.mu, wish, unit, scale, X.shape[1])
+    if wish.solver == "cg":
+        _solve_with_rows(fitting, weights, heaviest, ridge, n_clusters, threads, rng)
+        return rows, weights, fitting
+    space, inside = find_space(X, weights, wish, unit, threads, rng)
+    total, r = float(space.squares.sum()), len(space.squares)
+    full = wish.embedding is None
+    automatic = total / float(weights.sum() * heaviest) if full else _RIDGE * total / r
+    rho = ridge.value(automatic, scale)
+    n_dims = X.shape[1] if full and wish.kernel is None else r
+    fitting = replace(fitting, space=space, rho=rho, n_dims=n_dims)
+    return inside / np.sqrt(space.squares + rho), weights, fitting
+
+
+def _solve_with_rows(
+    fitting: Fitting,
+    weights: NDArray[np.float64],
+    heaviest: float,
+    ridge: Ridge,
+    n_clusters: int,
+    threads: Threads,
+    rng: np.random.Generator,
+) -> None:
+    """Prepare to solve with the rows instead of decomposing them."""
+    rows = make_rows(fitting.rows, weights, threads, False)
+    X = rows.matrix()
+    mean = np.asarray(weights @ X).ravel() / weights.sum()
+    scatter = float(weights @ rows.norms**2) - float(weights.sum() * (mean @ mean))
+    fitting.rho = ridge.value(scatter / float(weights.sum() * heaviest), fitting.scale)
+    n_apart = max(1, min(2 * n_clusters, min(X.shape) - 1))
+    directions, squares = leading_directions(X, weights, None, n_apart, "auto", rng)
+    fitting.solver = RidgeSolver(rows, fitting.rho, directions, squares)
+
+
+def _without_empty_rows(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows of zeros have no direction and count for nothing, unless there is nothing else."""
+    if sp.issparse(X):
+        some = np.asarray(abs(X).sum(axis=1)).ravel() > 0
+    else:
+        some = np.any(X != 0, axis=1)
+    remaining = np.where(some, weights, 0.0)
+    return remaining if remaining.any() else weights
