@@ -67,8 +67,8 @@ def search_population(
             break
         leaders.append(states[0].cost)
     delegates = apart(delegates, len(delegates))
-    most = max(_PATIENCE, round(5 * _PATIENCE * effort))
-    return _evolve(problem, delegates, _ALL_MEMBERS, _PATIENCE, most, rng, map_)
+    patience = max(_CHILDREN, round(_PATIENCE * effort))
+    return _evolve(problem, delegates, _ALL_MEMBERS, patience, 5 * patience, rng, map_)
 
 
 def apart(states: list[Candidate], n: int, share: float = _APART) -> list[Candidate]:

@@ -38,8 +38,9 @@ _TINY = 1e5
 #: Multiplications in one iteration of each of those further failures, at most.
 _AFFORDABLE = 4e8
 
-#: Clusters above which optima are so many that what looks best at first rarely is.
-_CROWDED = 18
+#: Clusters above which optima are so many that what looks best at first rarely is, and how many
+#: are then looked at more closely.
+_CROWDED, _FINALISTS = 18, 4
 
 #: Rows and columns up to which principal components are exact in a crowd. What random projections
 #: miss of them is as much as good optima differ by.
@@ -98,7 +99,7 @@ def search(
             break
     if _is_crowded(problem.sizes) and n_same < 3:
         states = search_population(problem, states, effort, rng, map_)
-    finalists = _distinct(states, 2)
+    finalists = _distinct(states, _FINALISTS if sum(problem.sizes) > _CROWDED else 2)
     finalists = map_(lambda s: problem.descend(s.labels, _LONG, s.views), finalists)
     finalists.sort(key=lambda state: state.cost)
     further = _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - _CROWDED)
