@@ -16,9 +16,11 @@ from polymeans.kernels.views import (
     small_kmeans,
     weighted_means,
 )
+from polymeans.search.views.crossover import cross
 from polymeans.search.views.gain import entropy, gain, scatters
 from polymeans.search.views.independent import CONTRASTS, Tree, mutual_information, unmix
-from polymeans.search.views.problem import Problem
+from polymeans.search.views.population import apart, search_population
+from polymeans.search.views.problem import Candidate, Problem
 from polymeans.search.views.starts import independent_start, random_start
 from tests.oracles import best_pair, inertia, mean_of, nearest, scatter_between, scatter_within
 
@@ -454,3 +456,61 @@ def test_starts_do_with_fewer_dimensions_than_views(number):
     problem = Problem(rng.normal(size=(50, 1)), np.ones(50), (3, 2))
     labels = independent_start(problem, number, 6, rng)
     assert labels.shape == (2, 50)
+
+
+# --- populations --------------------------------------------------------------------------------
+
+
+def crowded_problem(sizes=(12, 4, 4), seed=0):
+    """A cloud with more clusters to be found than it has."""
+    X, _, _ = random_rows(sizes, n=150, d=20, seed=seed)
+    return Problem(X - X.mean(axis=0), np.ones(len(X)), sizes)
+
+
+def some_states(problem, n):
+    """Where random starts end."""
+    generators = np.random.default_rng(0).spawn(n)
+    return [problem.descend(random_start(problem, i, own), 30) for i, own in enumerate(generators)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_cross_leaves_its_parents_alone_and_has_labels_and_subspaces_that_fit(seed):
+    problem = crowded_problem()
+    first, second = some_states(problem, 2)
+    before = first.labels.copy(), first.views.basis.copy()
+    child = cross(problem, first, second, np.random.default_rng(seed))
+    assert_array_equal(first.labels, before[0])
+    assert_array_equal(first.views.basis, before[1])
+    assert all(set(row) <= set(range(k)) for row, k in zip(child.labels, problem.sizes))
+    again = problem.descend(child.labels.copy(), 300, copy_of(child.views))
+    assert again.cost <= child.cost * (1 + 1e-9)
+
+
+def test_a_state_crossed_with_itself_is_no_worse():
+    problem = crowded_problem()
+    state = some_states(problem, 1)[0]
+    for own in np.random.default_rng(1).spawn(6):
+        assert cross(problem, state, state, own).cost <= state.cost * (1 + 1e-9)
+
+
+def test_states_that_cost_about_the_same_are_kept_once():
+    states = [Candidate(None, None, cost) for cost in (3.0, 1.0, 1.00001, 2.0, 1.001)]
+    assert [state.cost for state in apart(states, 3)] == [1.0, 1.001, 2.0]
+
+
+def test_a_population_is_no_worse_than_its_founders_and_always_the_same():
+    problem = crowded_problem(sizes=(12, 4))
+    founders = some_states(problem, 6)
+    lowest = min(state.cost for state in founders)
+
+    def backwards(function, tasks):
+        """As threads might: in another order."""
+        return [function(task) for task in list(tasks)[::-1]][::-1]
+
+    found = [
+        search_population(problem, founders, 0.2, np.random.default_rng(3), map_)[0]
+        for map_ in (lambda function, tasks: list(map(function, tasks)), backwards)
+    ]
+    assert found[0].cost <= lowest
+    assert found[0].cost == found[1].cost
+    assert_array_equal(found[0].labels, found[1].labels)

@@ -47,16 +47,11 @@ def _move_center(problem: Problem, state: Candidate, labels: Any, rng: Any) -> N
     """A center of some view goes to where it is needed more."""
     from polymeans.kernels.views import settle_centers, swap_center
 
-    # The more clusters a view has, the more of them can be in the wrong place.
-    chances = np.array(problem.sizes) - 1.0
-    s = int(rng.choice(len(chances), p=chances / chances.sum())) if chances.any() else 0
-    k = problem.sizes[s]
+    s = problem.draw_view(rng)
     inside = basis_of(state.views, s) @ problem.points.T
     if len(inside) == 0:
         return _relabel_view(problem, state, labels, rng)
-    masses = np.bincount(labels[s], problem.weights, minlength=k)
-    sums = [np.bincount(labels[s], problem.weights * y, minlength=k) for y in inside]
-    centers = np.stack(sums, axis=1) / np.maximum(masses, 1e-300)[:, None]
+    centers = problem.centers(inside, labels[s], problem.sizes[s])
     swap_center(inside, problem.weights, centers, 1 + int(rng.integers(4)), rng.integers(2**31))
     settle_centers(inside, problem.weights, centers, 3, labels[s])
     return None

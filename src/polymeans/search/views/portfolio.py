@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.search.views.kicks import exchange, kick
+from polymeans.search.views.population import search_population
 from polymeans.search.views.problem import Candidate, Problem
 from polymeans.search.views.sample import lift, make_problem, n_axes, reduce_rows
 from polymeans.search.views.starts import independent_start, orthogonal_parts, random_start
@@ -37,8 +38,13 @@ _TINY = 1e5
 #: Multiplications in one iteration of each of those further failures, at most.
 _AFFORDABLE = 4e8
 
-#: Clusters above which several optima are improved before the best is taken, and how many.
-_CROWDED, _ISLANDS = 18, 4
+#: Clusters above which optima are so many that what looks best at first rarely is, and how many
+#: are then looked at more closely.
+_CROWDED, _FINALISTS = 18, 4
+
+#: Rows and columns up to which principal components are exact in a crowd. What random projections
+#: miss of them is as much as good optima differ by.
+_EXACT = 1024
 
 #: Kicks tried from the same state. Independent of the number of threads.
 _KICKS = 4
@@ -91,20 +97,20 @@ def search(
         n_same = sum(state.cost <= (1 + _SAME) * states[0].cost for state in states)
         if n_same >= 3:
             break
-    crowded = sum(problem.sizes) > _CROWDED
-    finalists = _distinct(states, _ISLANDS if crowded else 2)
+    if _is_crowded(problem.sizes) and n_same < 3:
+        states = search_population(problem, states, effort, rng, map_)
+    finalists = _distinct(states, _FINALISTS if sum(problem.sizes) > _CROWDED else 2)
     finalists = map_(lambda s: problem.descend(s.labels, _LONG, s.views), finalists)
     finalists.sort(key=lambda state: state.cost)
     further = _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - _CROWDED)
     patience = _PATIENCE + min(further, _AFFORDABLE / problem.pass_cost)
     patience = max(1, round(patience * effort))
-    if (
-        crowded and len(problem.sizes) > 1
-    ):  # optima are many and deep: what looks best at first rarely is
-        finalists = [improve(problem, s, patience // 2, rng, map_) for s in finalists]
-        finalists.sort(key=lambda state: state.cost)
     best = improve(problem, finalists[0], patience, rng, map_)
     return [best, *(state for state in finalists if state.cost > (1 + _SAME) * best.cost)]
+
+
+def _is_crowded(sizes: tuple[int, ...]) -> bool:
+    return len(sizes) > 1 and sum(sizes) > _CROWDED
 
 
 def _one_by_one(function: Callable[..., Any], tasks: Any) -> list[Any]:
@@ -167,7 +173,9 @@ def starting_vectors(
         Within the subspaces; those of the first view from the origin, the others from the mean.
     views : Views
     """
-    reduced = reduce_rows(rows, max(n_axes(sizes), min(rows.n_features, _ALL)), rng)
+    n_components = max(n_axes(sizes), min(rows.n_features, _ALL))
+    exact = max(_EXACT, 4 * n_components) if _is_crowded(sizes) else None
+    reduced = reduce_rows(rows, n_components, rng, exact=exact)
     problem = make_problem(reduced, sizes)
     if start == "random":
         plain = problem.plain(problem.n_wanted)

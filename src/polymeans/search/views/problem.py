@@ -109,3 +109,16 @@ class Problem:
         seed = int(rng.integers(2**31))
         small_kmeans(columns, self.weights, k, n_starts, 10 if n_starts == 1 else 20, seed, labels)
         return labels
+
+    def centers(
+        self, inside: NDArray[np.float64], labels: NDArray[np.int32], k: int
+    ) -> NDArray[np.float64]:
+        """Means of the clusters of one view, where ``inside`` has a line for each coordinate."""
+        masses = np.bincount(labels, self.weights, minlength=k)
+        sums = [np.bincount(labels, self.weights * line, minlength=k) for line in inside]
+        return np.stack(sums, axis=1) / np.maximum(masses, 1e-300)[:, None]
+
+    def draw_view(self, rng: np.random.Generator) -> int:
+        """A view at random: the more clusters, the more of them can be in the wrong place."""
+        chances = np.array(self.sizes) - 1.0
+        return int(rng.choice(len(chances), p=chances / chances.sum())) if chances.any() else 0
