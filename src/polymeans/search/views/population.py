@@ -2,8 +2,8 @@
 
 Many clusters in one view and few in others lock each other: the large view is soon right but for
 its subspace, and no kick of a few views gets from there to a better set of them. Which optimum a
-tribe ends in is decided early, and about one of three takes the best. So there are several, none
-is followed for long, and the best of all of them are then crossed with each other.
+tribe ends in is decided early and by chance. So there are several, none is followed for long, and
+the best of all of them are then crossed with each other.
 """
 
 from collections.abc import Callable
