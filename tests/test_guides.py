@@ -1,0 +1,39 @@
+"""What the user guides show is what happens."""
+
+import doctest
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+GUIDES = sorted((Path(__file__).resolve().parents[1] / "docs" / "guide").glob("*.rst"))
+
+
+def prompts(path):
+    return len(re.findall(r"^ *>>> ", path.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_there_are_guides_with_examples():
+    found = {path.stem for path in GUIDES if prompts(path)}
+    assert {"khatri_rao", "nonredundant", "transformed"} <= found
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
+def test_examples_of_the_guide_give_what_it_says(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # whatever an example writes
+    failed, tried = doctest.testfile(
+        str(path),
+        module_relative=False,
+        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
+        encoding="utf-8",
+    )
+    assert not failed
+    assert tried == prompts(path)
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
+def test_code_that_is_only_shown_is_python(path):
+    text = path.read_text(encoding="utf-8")
+    for block in re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text):
+        compile(textwrap.dedent(block), path.name, "exec")
