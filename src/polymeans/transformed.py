@@ -239,7 +239,7 @@ class TransformedKMeans(CentroidEstimator):
         self._needs_space("transform")
         with self._threads(X) as threads:
             inside = self._space.coordinates(X, threads)
-            out = self._metric.transform(inside) * self._space.unit
+            out = self._metric.transform(inside) * self._space.length
         return out.astype(X.dtype, copy=False)
 
     def fit_transform(
@@ -530,12 +530,12 @@ class TransformedKMeans(CentroidEstimator):
         vectors = self._vectors(run.codebook, rows)
         log_det = run.inertia / fitting.rho  # of I + W / rho
         lam, n_dims = rho * self.mu / (1 + self.mu), fitting.n_dims
-        half = 0.5 * lam * n_dims
-        objective = half - half * np.log(lam / 2) + 0.5 * lam * (n_dims * np.log(lam) + log_det)
+        # log det(W + rho I) less n_dims log rho, without leaving the range of numbers.
+        log_scale = np.log(fitting.heaviest) + 2 * np.log(fitting.length)
         centers = None
         if space is not None:
             white = run.codebook.means * vectors["_metric"].scale
-            centers = vectors["_metric"].transform(white) * space.unit
+            centers = vectors["_metric"].transform(white) * space.length
         means = None
         if self.kernel is None:
             means = fitting.input_means(run.labels, rows.weights, self.n_clusters)
@@ -546,8 +546,8 @@ class TransformedKMeans(CentroidEstimator):
             "cluster_centers_": means,
             "centers_in_space_": centers,
             "inertia_": run.inertia * scale,
-            "log_det_": log_det + n_dims * np.log(rho),
-            "objective_": objective,
+            "log_det_": log_det + n_dims * (np.log(fitting.rho) + log_scale),
+            "objective_": 0.5 * lam * (n_dims * (1 + np.log(2)) + log_det),
             "rho_": rho,
             "lam_": lam,
             "mu_": float(self.mu),

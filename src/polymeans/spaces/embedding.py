@@ -58,6 +58,11 @@ class Space:
     unit: float  #: what rows are divided by first
     discarded: float  #: share of the rows' squared norm that is outside
 
+    @property
+    def length(self) -> float:
+        """What one in this space is worth to the user."""
+        return 1.0 if self.spherical or self.map.unit else self.unit
+
     def coordinates(self, X: Any, threads: Threads) -> NDArray[np.float64]:
         """Rows, also new ones, in this space."""
         rows = self.map(prepared(X, self.unit, self.spherical), threads)
@@ -150,8 +155,14 @@ def _linear_map(
         found[0] = True
         directions, squares = directions[:, found], squares[found]
     offset = np.zeros(directions.shape[1]) if mean is None else mean @ directions
-    unit = wish.spherical and wish.embedding is not None
-    return LinearMap(directions, offset, unit), _left_out(rows, kept, mean, squares)
+    return LinearMap(directions, offset, _ends_on_sphere(wish)), _left_out(
+        rows, kept, mean, squares
+    )
+
+
+def _ends_on_sphere(wish: Wish) -> bool:
+    """Whether rows are brought to length one in the embedding: always after a cut."""
+    return wish.embedding == "cut" or (wish.spherical and wish.embedding is not None)
 
 
 def _left_out(
@@ -199,7 +210,6 @@ def _kernel_map(
     squares, vectors = squares[found], vectors[:, found]
     lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
     known = None if isinstance(kernel, str) and kernel == "precomputed" else rows.copy()
-    unit = wish.embedding == "cut" or (wish.spherical and wish.embedding is not None)
     way = KernelMap(
         kernel,
         wish.kernel_params,
@@ -207,7 +217,7 @@ def _kernel_map(
         scales[:, None] * (vectors * signs_of(vectors)) / lengths,
         shares,
         means,
-        unit,
+        _ends_on_sphere(wish),
     )
     share = 1.0 - float(squares.sum()) / total if total > 0 else 0.0
     return way, share if share > 1e-9 else 0.0

@@ -50,11 +50,21 @@ class Fitting:
     rho: float
     mu: float
     wish: Wish
-    unit: float
-    scale: float  #: of squared distances: the user's over the engine's
+    unit: float  #: what rows are divided by first
+    heaviest: float  #: what weights are divided by
     n_dims: int  #: directions the determinants are over
     solver: RidgeSolver | None = None
     number: Any = field(default_factory=count)
+
+    @property
+    def length(self) -> float:
+        """Of rows in the space: the user's over the engine's."""
+        return 1.0 if self.wish.spherical or self.wish.embedding == "cut" else self.unit
+
+    @property
+    def scale(self) -> float:
+        """Of weighted squared distances: the user's over the engine's."""
+        return self.heaviest * self.length * self.length
 
     def first_labels(
         self, rows: Any, start: str, n_clusters: int, max_iter: int, rng: Any
@@ -150,17 +160,16 @@ def begin(
     weights = weights / heaviest
     if wish.spherical:
         weights = _without_empty_rows(X, weights)
-    scale = heaviest if wish.spherical else heaviest * unit * unit
     rows = prepared(X, unit, wish.spherical)
-    fitting = Fitting(rows, None, np.nan, ridge.mu, wish, unit, scale, X.shape[1])
+    fitting = Fitting(rows, None, np.nan, ridge.mu, wish, unit, heaviest, X.shape[1])
     if wish.solver == "cg":
-        _solve_with_rows(fitting, weights, heaviest, ridge, n_clusters, threads, rng)
+        _solve_with_rows(fitting, weights, ridge, n_clusters, threads, rng)
         return rows, weights, fitting
     space, inside = find_space(X, weights, wish, unit, threads, rng)
     total, r = float(space.squares.sum()), len(space.squares)
     full = wish.embedding is None
     automatic = total / float(weights.sum() * heaviest) if full else _RIDGE * total / r
-    rho = ridge.value(automatic, scale)
+    rho = ridge.value(automatic, fitting.scale)
     n_dims = X.shape[1] if full and wish.kernel is None else r
     fitting = replace(fitting, space=space, rho=rho, n_dims=n_dims)
     return inside / np.sqrt(space.squares + rho), weights, fitting
@@ -169,7 +178,6 @@ def begin(
 def _solve_with_rows(
     fitting: Fitting,
     weights: NDArray[np.float64],
-    heaviest: float,
     ridge: Ridge,
     n_clusters: int,
     threads: Threads,
@@ -180,7 +188,7 @@ def _solve_with_rows(
     X = rows.matrix()
     mean = np.asarray(weights @ X).ravel() / weights.sum()
     scatter = float(weights @ rows.norms**2) - float(weights.sum() * (mean @ mean))
-    fitting.rho = ridge.value(scatter / float(weights.sum() * heaviest), fitting.scale)
+    fitting.rho = ridge.value(scatter / float(weights.sum() * fitting.heaviest), fitting.scale)
     n_apart = max(1, min(2 * n_clusters, min(X.shape) - 1))
     directions, squares = leading_directions(X, weights, None, n_apart, "auto", rng)
     fitting.solver = RidgeSolver(rows, fitting.rho, directions, squares)
