@@ -22,6 +22,8 @@ N_INIT = 10  #: starts of everybody
 MOST_TIMES = 30.0  #: wanted of the default, over spherical k-means
 MOST_GIGABYTES = 4.0  #: wanted of our fits
 
+MOST_SEEDS = 3  #: of the fits of everything
+
 CG_ROWS = 2500  #: of the subsets on which both solvers are asked
 CG_SIZES = (2, 6, 10)  #: numbers of classes there
 RHOS = ("auto", 16.0)  #: the default hardly moves anything from k-means, the other does
@@ -46,7 +48,7 @@ def run(options: Any, report: Report) -> None:
     if whole or halves:
         X = make_documents(200, 300, 3, random_state=0)[0]
         for fitter in FITTERS:
-            fitted(fitter.model(3), X)  # compile
+            fitted(fitter.model(3, 0), X)  # compile
     for one in whole:
         _whole(one, options, report)
     if halves:
@@ -82,13 +84,13 @@ class Fitter:
         """Whether it is what this benchmark is about."""
         return self.estimator is TransformedKMeans
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self, seed: int) -> dict[str, Any]:
         """All parameters but the number of clusters."""
-        return {**dict(self.parameters), "n_init": self.n_init, "random_state": 0}
+        return {**dict(self.parameters), "n_init": self.n_init, "random_state": seed}
 
-    def model(self, k: int) -> Any:
+    def model(self, k: int, seed: int) -> Any:
         """One that is not fitted yet."""
-        return self.estimator(k, **self.arguments())
+        return self.estimator(k, **self.arguments(seed))
 
 
 _COSINE = (("metric", "cosine"), ("tol", 0))
@@ -121,12 +123,12 @@ print(added_peak(lambda: model.fit(X)))
 def _whole(one: Collection, options: Any, report: Report) -> None:
     X, y = tf_idf(*one.counts(options.data))
     k = len(np.unique(y))
-    models: dict[Fitter, Any] = {}
+    models: dict[Fitter, list[Any]] = {fitter: [] for fitter in FITTERS}
     seconds: dict[Fitter, list[float]] = {fitter: [] for fitter in FITTERS}
-    for _ in range(min(options.repeats, 3)):  # in turns
+    for seed in range(min(options.repeats, MOST_SEEDS)):  # in turns
         for fitter in FITTERS:
             began = time.perf_counter()
-            models[fitter] = fitted(fitter.model(k), X)
+            models[fitter].append(fitted(fitter.model(k, seed), X))
             seconds[fitter].append(time.perf_counter() - began)
             print(f"  full {one.name}: {fitter.name}: {seconds[fitter][-1]:.3g} s", flush=True)
     yardsticks = {f.n_init: min(seconds[f]) for f in FITTERS if f.name == SPHERICAL}
@@ -136,7 +138,7 @@ def _whole(one: Collection, options: Any, report: Report) -> None:
         times = used / yardsticks[fitter.n_init]
         megabytes = _added_megabytes(one, fitter, options)
         is_small = yes(megabytes < 1024 * MOST_GIGABYTES)
-        labels = models[fitter].labels_
+        labels = [model.labels_ for model in models[fitter]]
         rows.append(
             {
                 "": fitter.name,
@@ -146,22 +148,28 @@ def _whole(one: Collection, options: Any, report: Report) -> None:
                 f"<= {MOST_TIMES:g}": yes(times <= MOST_TIMES) if fitter.name == OURS else "",
                 "added MB": megabytes,
                 f"< {MOST_GIGABYTES:g} GB": is_small if fitter.is_ours else "",
-                "iterations": models[fitter].n_iter_,
-                **{measure: f"{score(y, labels):.3f}" for measure, score in MEASURES.items()},
+                "iterations": statistics.median(model.n_iter_ for model in models[fitter]),
+                **{measure: _range(score, y, labels) for measure, score in MEASURES.items()},
             }
         )
     print()
     report.table(
         f"full: all of {one.name}, {X.shape[0]}x{X.shape[1]} nnz {X.nnz}, k={k}",
         rows,
-        "seconds: ours median, others best; times: over spherical k-means with as many starts; "
-        "added MB: peak of the fit in a process of its own; iterations: of the start that was kept",
+        f"mean (lowest-highest) of {len(labels)} seeds; seconds: ours median, others best; times: "
+        "over spherical k-means with as many starts; added MB: peak of the fit in a process of its "
+        "own; iterations: median, of the starts that were kept",
     )
+
+
+def _range(score: Callable, y: np.ndarray, labelings: list[np.ndarray]) -> str:
+    values = [score(y, labels) for labels in labelings]
+    return f"{statistics.mean(values):.3f} ({min(values):.3f}-{max(values):.3f})"
 
 
 def _added_megabytes(one: Collection, fitter: Fitter, options: Any) -> float:
     estimator = fitter.estimator.__name__
-    arguments = (one.file, str(options.data), estimator, fitter.arguments())
+    arguments = (one.file, str(options.data), estimator, fitter.arguments(0))
     return float(in_new_process(_MEMORY.format(arguments=arguments)))
 
 

@@ -56,6 +56,8 @@ def run(options: Any, report: Report) -> None:
         for name, seconds in series.items():
             ax.plot(values, seconds, marker="o", label=name)
         ax.set(xlabel=WHAT[key], ylabel="seconds of a fit", xscale="log", yscale="log")
+        ax.set_xticks(values, map(str, values))
+        ax.set_xticks([], minor=True)
         ax.legend()
     report.figure("transformed_growth", figure)
     pyplot.close(figure)
