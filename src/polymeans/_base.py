@@ -17,6 +17,7 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -344,6 +345,18 @@ def _work(X: Any, n_clusters: int) -> int:
 def is_name(value: Any, name: str) -> bool:
     """Whether ``value`` is this string (arrays do not compare to strings)."""
     return isinstance(value, str) and value == name
+
+
+def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:
+    """Say so where rows are too much alike for the clusters asked for; called by ``_warn``."""
+    n_found = len(np.unique(labels))
+    if n_found < n_clusters:
+        warnings.warn(
+            f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+            f"({n_clusters}). Possibly due to duplicate points in X; ask for fewer clusters.",
+            ConvergenceWarning,
+            stacklevel=4 + HAS_CALLBACKS,
+        )
 
 
 def checked_array(

@@ -1,15 +1,16 @@
 """k-means for dense and sparse rows."""
 
-import warnings
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_distances
 
-from polymeans._base import CentroidEstimator, checked_array, is_name
-from polymeans._compat import HAS_CALLBACKS
+from polymeans._base import (
+    CentroidEstimator,
+    checked_array,
+    is_name,
+    warn_of_missing_clusters,
+)
 from polymeans._validation import check_choice, check_integer
 from polymeans.engine.assignment import ALGORITHMS, make_codebook
 from polymeans.engine.lloyd import Run
@@ -228,12 +229,4 @@ class KMeans(CentroidEstimator):
         }
 
     def _warn(self, run: Run) -> None:
-        n_found = len(np.unique(run.labels))
-        if n_found < self.n_clusters:
-            warnings.warn(
-                f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({self.n_clusters}). Possibly due to duplicate points in X; ask for fewer "
-                "clusters.",
-                ConvergenceWarning,
-                stacklevel=3 + HAS_CALLBACKS,
-            )
+        warn_of_missing_clusters(run.labels, self.n_clusters)

@@ -1,16 +1,13 @@
 """k-means in a metric that is learned together with the clusters."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, is_name
-from polymeans._compat import HAS_CALLBACKS
+from polymeans._base import CentroidEstimator, is_name, warn_of_missing_clusters
 from polymeans._validation import (
     check_choice,
     check_integer,
@@ -40,9 +37,10 @@ class TransformedKMeans(CentroidEstimator):
     of its inverse. Large ``rho`` is plain k-means; small ``rho`` is indifferent to the scale of the
     features and to any linear map of them.
 
-    **Use when** clusters share an elongated shape, features have unlike scales, or rows are
-    documents (tf-idf): for those the default clusters a normalised-cut embedding of twice as many
-    dimensions as clusters, where the metric helps most.
+    **Use when** rows are documents (tf-idf): for those the default clusters a normalised-cut
+    embedding of twice as many dimensions as clusters, where the metric helps most. Or when clusters
+    share an elongated shape or features have unlike scales: with ``init="mixed"`` and a small
+    ``rho``.
 
     **Do not use when** there are hundreds of dimensions left and few rows (``embedding=None`` on
     wide data): every partition looks compact in some metric then, and only k-means' own solutions
@@ -57,8 +55,12 @@ class TransformedKMeans(CentroidEstimator):
     n_clusters : int, default=8
         Number of clusters.
     rho : float or "auto", default="auto"
-        Scatter added in every direction, larger than 0. "auto": a tenth of the mean scatter of a
-        coordinate of the embedding; with ``embedding=None`` the scatter of a row.
+        Scatter added in every direction, larger than 0. A scatter is a sum over rows: it grows
+        with their number and with the square of the features' unit. "auto": a tenth of the mean
+        scatter of a coordinate of the embedding; with ``embedding=None`` the scatter of a row.
+        Directions with less scatter than this count little: where features have very unlike
+        scales, use a smaller one, such as ``0.01 * n_samples`` times the smallest variance that
+        matters, with ``embedding=None`` and ``init="mixed"``.
     lam : float, default=None
         The weight of the published objective instead of ``rho``, which is ``lam (1 + mu) / mu``.
     mu : float, default=1.0
@@ -67,7 +69,8 @@ class TransformedKMeans(CentroidEstimator):
         Which space to cluster in. "svd": the main directions (centred, unless ``spherical``).
         "cut": those of the normalised cut of the rows' products, for rows without negative
         entries; rows count by direction. None: all of it, as published. "auto": "cut" for
-        spherical rows without negative entries, otherwise "svd".
+        spherical rows without negative entries, and for kernels without negative values that are
+        the same for each row with itself (such as "rbf"); otherwise "svd".
     n_components : int or "auto", default="auto"
         Dimensions of the embedding. "auto": ``2 * n_clusters``; with ``embedding=None`` all, where
         a number means to truncate (see ``discarded_``).
@@ -456,7 +459,7 @@ class TransformedKMeans(CentroidEstimator):
 
     def _embedding_kind(self, spherical: bool, values: NDArray[Any]) -> str | None:
         if self.kernel is not None:
-            return "svd" if is_name(self.embedding, "auto") else self.embedding
+            return self.embedding  # "auto" depends on the kernel's values
         negative = bool(values.size and values.min() < 0)
         if is_name(self.embedding, "auto"):
             return "cut" if spherical and not negative else "svd"
@@ -546,12 +549,12 @@ class TransformedKMeans(CentroidEstimator):
             "cluster_centers_": means,
             "centers_in_space_": centers,
             "inertia_": run.inertia * scale,
-            "log_det_": log_det + n_dims * (np.log(fitting.rho) + log_scale),
-            "objective_": 0.5 * lam * (n_dims * (1 + np.log(2)) + log_det),
+            "log_det_": float(log_det + n_dims * (np.log(fitting.rho) + log_scale)),
+            "objective_": float(0.5 * lam * (n_dims * (1 + np.log(2)) + log_det)),
             "rho_": rho,
             "lam_": lam,
             "mu_": float(self.mu),
-            "embedding_kind_": fitting.wish.embedding,
+            "embedding_kind_": None if space is None else space.kind,
             "discarded_": 0.0 if space is None else space.discarded,
             "n_iter_": run.n_iter,
             "n_parameters_": int(run.codebook.n_parameters),
@@ -559,15 +562,7 @@ class TransformedKMeans(CentroidEstimator):
         }
 
     def _warn(self, run: Run) -> None:
-        n_found = len(np.unique(run.labels))
-        if n_found < self.n_clusters:
-            warnings.warn(
-                f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({self.n_clusters}). Possibly due to duplicate points in X; ask for fewer "
-                "clusters.",
-                ConvergenceWarning,
-                stacklevel=3 + HAS_CALLBACKS,
-            )
+        warn_of_missing_clusters(run.labels, self.n_clusters)
 
 
 def _kind(value: Any) -> type[Exception]:

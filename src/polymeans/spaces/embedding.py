@@ -6,7 +6,7 @@ rows' products. Rows are brought to length one afterwards, where the degree canc
 rows need none.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ _NEGATIVE = 1e-6
 class Wish:
     """What is wanted of a space."""
 
-    embedding: str | None  #: "cut", "svd" or None
+    embedding: str | None  #: "cut", "svd" or None; "auto": what suits the kernel
     n_components: int | None  #: None: all there are
     spherical: bool
     kernel: Any
@@ -57,6 +57,7 @@ class Space:
     spherical: bool  #: rows are brought to length one first
     unit: float  #: what rows are divided by first
     discarded: float  #: share of the rows' squared norm that is outside
+    kind: str | None  #: of the embedding
 
     @property
     def length(self) -> float:
@@ -115,14 +116,17 @@ def find_space(
     # More rows than columns are not worth a matrix of all pairs of rows.
     dual = wish.embedding is None and sp.issparse(X) and X.shape[0] < X.shape[1]
     if wish.kernel is not None or (dual and wish.n_components is None):
-        way, discarded = _kernel_map(rows, weights, wish, rng)
+        kernel = "linear" if wish.kernel is None else wish.kernel
+        gram = _checked_gram(kernel_values(kernel, wish.kernel_params, rows, rows), kernel)
+        wish = replace(wish, kernel=kernel, embedding=_kind_for(gram, wish.embedding))
+        way, discarded = _kernel_map(rows, gram, weights, wish, rng)
     else:
         way, discarded = _linear_map(rows, weights, wish, rng)
     inside = way(rows, threads)
     mean = weights @ inside / weights.sum()
     inside -= mean
     squares, turn = _diagonal((inside * weights[:, None]).T @ inside)
-    space = Space(way, mean, turn, squares, wish.spherical, unit, discarded)
+    space = Space(way, mean, turn, squares, wish.spherical, unit, discarded, wish.embedding)
     return space, inside if turn is None else inside @ turn
 
 
@@ -181,12 +185,22 @@ def _left_out(
     return share if share > 1e-9 else 0.0
 
 
+def _kind_for(gram: NDArray[np.float64], wanted: str | None) -> str | None:
+    """A cut where a kernel puts rows onto a sphere without negative products, as for text."""
+    if wanted != "auto":
+        return wanted
+    alike = np.ptp(np.diag(gram)) <= 1e-6 * np.abs(np.diag(gram)).max()
+    return "cut" if alike and gram.min() >= 0 else "svd"
+
+
 def _kernel_map(
-    rows: Any, weights: NDArray[np.float64], wish: Wish, rng: np.random.Generator
+    rows: Any,
+    gram: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    wish: Wish,
+    rng: np.random.Generator,
 ) -> tuple[KernelMap, float]:
-    kernel = "linear" if wish.kernel is None else wish.kernel
-    gram = _checked_gram(kernel_values(kernel, wish.kernel_params, rows, rows), kernel)
-    shares = means = None
+    kernel, shares, means = wish.kernel, None, None
     scales = np.sqrt(weights)
     if wish.embedding == "cut":
         degrees = gram @ weights
