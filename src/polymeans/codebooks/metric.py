@@ -61,6 +61,7 @@ class MetricCodebook:
         self.weighted = np.zeros((n_clusters, n_features))
         self._gain = np.zeros((n_clusters, n_clusters))
         self._solved: tuple[Any, Any, Any] | None = None
+        self._known = (self.weighted, self.weighted)
 
     @property
     def sizes(self) -> tuple[int]:
@@ -113,9 +114,19 @@ class MetricCodebook:
         roots = np.sqrt(np.where(mass > 0, mass, 1.0))
         sums = statistics.sums + mass[:, None] * statistics.origin
         weighted = np.where((mass > 0)[:, None], sums / roots[:, None], 0.0)
-        solved = weighted if self.solve is None else self.solve(weighted)
+        solved = weighted if self.solve is None else self._solve_changed(weighted)
         explained = weighted @ solved.T
         return weighted, solved, (explained + explained.T) / 2
+
+    def _solve_changed(self, weighted: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Solutions for all clusters; those that gained and lost nobody keep theirs."""
+        before, solved = self._known
+        changed = np.flatnonzero((before != weighted).any(axis=1))
+        if len(changed):
+            solved = solved.copy()
+            solved[changed] = self.solve(weighted[changed])
+        self._known = weighted, solved
+        return solved
 
     def own_distances(self, rows: Any, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """Squared distance of each row to its center in the metric ``rho B^-1``.
@@ -124,7 +135,7 @@ class MetricCodebook:
         bound ``|x|^2 / rho``: good enough to find rows that lie far out.
         """
         X = rows.matrix()
-        onto = X @ self.weighted.T if self.solve is None else X @ self.solve(self.weighted).T
+        onto = X @ self.weighted.T if self.solve is None else X @ self._solve_changed(self.weighted).T
         length = rows.norms**2 if self.solve is None else rows.norms**2 / self.rho
         length = length + np.einsum("ij,ij->i", onto + onto @ self._gain, onto)
         own = np.asarray(X @ self.slopes.T)[np.arange(len(labels)), labels]
