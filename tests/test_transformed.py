@@ -511,7 +511,6 @@ def test_identical_rows_warn_and_work(kind, value, embedding, solver):
     assert_sound(model, X, 2)
 
 
-@pytest.mark.xfail(strict=True, reason="ARPACK error -9: Starting vector is zero")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("embedding", "value"), [("svd", 1.0), ("svd", 0.0), ("cut", 0.0)])
 def test_lanczos_takes_rows_without_spread(embedding, value):
@@ -522,7 +521,6 @@ def test_lanczos_takes_rows_without_spread(embedding, value):
     assert_sound(model.fit(X), X, 2)
 
 
-@pytest.mark.xfail(strict=True, reason="labels are put to 0, ties of predict decided by rounding")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_identical_rows_are_predicted_as_they_were_labelled():
     for seed in range(20):

@@ -328,18 +328,7 @@ def test_conjugate_gradients_find_what_is_found_exactly(text, rho, spherical, we
     assert_array_equal(fast.predict(new), exact.predict(new))
 
 
-@pytest.mark.parametrize(
-    "offset",
-    [
-        -5.0,
-        pytest.param(
-            100.0,
-            marks=pytest.mark.xfail(
-                strict=True, reason="cg subtracts the mean of dense rows from norms, not from rows"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("offset", [-5.0, 100.0])
 def test_conjugate_gradients_take_dense_rows(dense, offset):
     X, start = dense
     model = TransformedKMeans(4, embedding=None, spherical=False, init=start)
@@ -360,16 +349,7 @@ def test_conjugate_gradients_have_no_directions(text):
         _ = model.components_
 
 
-@pytest.mark.parametrize(
-    "spherical",
-    [
-        pytest.param(
-            True,
-            marks=pytest.mark.xfail(strict=True, reason="149 for CSR, 150 for dense unit rows"),
-        ),
-        False,
-    ],
-)
+@pytest.mark.parametrize("spherical", [True, False])
 def test_the_container_does_not_decide_the_number_of_components(text, spherical):
     X, start = text
     model = TransformedKMeans(4, embedding=None, spherical=spherical, init=start)

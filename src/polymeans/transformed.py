@@ -1,13 +1,16 @@
 """k-means in a metric that is learned together with the clusters."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import CentroidEstimator, is_name, warn_of_missing_clusters
+from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import (
     check_choice,
     check_integer,
@@ -357,6 +360,11 @@ class TransformedKMeans(CentroidEstimator):
                 f'spherical must be True, False or "auto", got {self.spherical!r}.'
             )
         self._check_kernel()
+        if is_name(self.kernel, "precomputed") and self.spherical is True:
+            raise ValueError(
+                'spherical=True needs rows, but kernel="precomputed" gives products. Divide them '
+                "by the roots of their diagonal instead: K / np.sqrt(np.outer(d, d))."
+            )
         check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_choice("solver", self.solver, (*SOLVERS, "cg"))
         if self.refine is not None:
@@ -563,6 +571,13 @@ class TransformedKMeans(CentroidEstimator):
 
     def _warn(self, run: Run) -> None:
         warn_of_missing_clusters(run.labels, self.n_clusters)
+        if not getattr(run.codebook, "settled", True):
+            warnings.warn(
+                'algorithm="alternating" did not settle: the smaller rho is, the slower transform '
+                'and targets follow each other. Use algorithm="profile" or a larger rho.',
+                ConvergenceWarning,
+                stacklevel=3 + HAS_CALLBACKS,
+            )
 
 
 def _kind(value: Any) -> type[Exception]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polymeans.codebooks.metric import MetricCodebook
 
 #: Alternations at most, and the relative change of T below which they end.
-_MOST, _SETTLED = 20_000, 1e-12
+_MOST, _SETTLED = 5000, 1e-12
 
 
 class AlternatingCodebook(MetricCodebook):
@@ -38,13 +38,16 @@ class AlternatingCodebook(MetricCodebook):
         self.squares = squares
         self.lam, self.nu = lam, mu / (1 + mu)
         self.transform = np.sqrt(0.5) * np.eye(len(squares))
+        self.settled = True
         self._within: NDArray[np.float64] | None = None
 
     def inertia(self, rows: Any, statistics: Any) -> float:
         """The paper's objective, in the units of a scatter."""
         weighted = self._reduce(statistics)[0] * np.sqrt(self.squares + self.rho)
         self._within = np.diag(self.squares) - weighted.T @ weighted
-        self.transform = settle(self.transform, self.squares, self._within, self.lam, self.nu)
+        self.transform, self.settled = settle(
+            self.transform, self.squares, self._within, self.lam, self.nu
+        )
         T, lam, r = self.transform, self.lam, self.n_features
         log_det = np.linalg.slogdet(T)[1]
         value = self.nu * float(np.sum((T @ self._within) * T)) + lam * float(
@@ -73,16 +76,16 @@ def settle(
     within: NDArray[np.float64],
     lam: float,
     nu: float,
-) -> NDArray[np.float64]:
-    """Alternate transform and targets until the transform does not change any more."""
+) -> tuple[NDArray[np.float64], bool]:
+    """Alternate transform and targets until the transform does not change, and whether it did."""
     total = np.diag(squares)
     pulled = total - nu * within
     roots = np.sqrt(squares + lam)
     for _ in range(_MOST):
         previous, T = T, transform_step(pulled @ T.T, roots, lam)
         if np.abs(T - previous).max() <= _SETTLED * np.abs(T).max():
-            break
-    return T
+            return T, True
+    return T, False
 
 
 def transform_step(

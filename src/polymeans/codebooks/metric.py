@@ -18,10 +18,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 #: What is left of a direction that the clusters explain to the last digit.
 _NOTHING = 1e-14
+
+
+def squared_norms(X: Any) -> NDArray[np.float64]:
+    """Of each row, dense or CSR."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 class MetricCodebook:
@@ -135,8 +143,9 @@ class MetricCodebook:
         bound ``|x|^2 / rho``: good enough to find rows that lie far out.
         """
         X = rows.matrix()
-        onto = X @ self.weighted.T if self.solve is None else X @ self._solve_changed(self.weighted).T
-        length = rows.norms**2 if self.solve is None else rows.norms**2 / self.rho
+        solved = self.weighted if self.solve is None else self._solve_changed(self.weighted)
+        onto = X @ solved.T
+        length = squared_norms(X) / (1.0 if self.solve is None else self.rho)
         length = length + np.einsum("ij,ij->i", onto + onto @ self._gain, onto)
         own = np.asarray(X @ self.slopes.T)[np.arange(len(labels)), labels]
         offsets = np.where(np.isfinite(self.offsets), self.offsets, 0.0)[labels]

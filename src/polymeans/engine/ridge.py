@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.codebooks.metric import squared_norms
+
 #: Relative residual at which a solution is good enough to decide labels.
 TOLERANCE = 1e-6
 
@@ -47,7 +49,7 @@ class RidgeSolver:
             self._forward = X * roots[:, None]
             self._backward = np.ascontiguousarray(self._forward.T)
         self.directions, self.squares = directions, squares
-        total = float(rows.weights @ rows.norms**2)
+        total = float(rows.weights @ squared_norms(X))
         n_left = max(1, min(X.shape) - len(squares))
         # What the other eigenvalues are on average.
         self.tail = max(0.0, total - float(squares.sum())) / n_left

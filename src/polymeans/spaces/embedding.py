@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 from sklearn.preprocessing import normalize
 
+from polymeans.codebooks.metric import squared_norms
 from polymeans.engine.threads import Threads
 from polymeans.spaces.maps import KernelMap, LinearMap, kernel_values
 from polymeans.spaces.spectral import above_rounding, leading_directions, signs_of
@@ -52,7 +53,7 @@ class Space:
 
     map: LinearMap | KernelMap
     mean: NDArray[np.float64]  #: (r0,)
-    turn: NDArray[np.float64] | None  #: (r, r) orthonormal columns; None: nothing to turn
+    turn: NDArray[np.float64] | None  #: (r0, r) orthonormal columns; None: nothing to turn
     squares: NDArray[np.float64]  #: (r,) scatter along each coordinate
     spherical: bool  #: rows are brought to length one first
     unit: float  #: what rows are divided by first
@@ -124,22 +125,31 @@ def find_space(
         way, discarded = _linear_map(rows, weights, wish, rng)
     inside = way(rows, threads)
     mean = weights @ inside / weights.sum()
+    # What is left of rows that are all alike, once their mean is subtracted.
+    noise = (8 * np.finfo(np.float64).eps) ** 2 * float(weights @ squared_norms(inside))
     inside -= mean
-    squares, turn = _diagonal((inside * weights[:, None]).T @ inside)
+    squares, turn = _diagonal((inside * weights[:, None]).T @ inside, noise)
     space = Space(way, mean, turn, squares, wish.spherical, unit, discarded, wish.embedding)
     return space, inside if turn is None else inside @ turn
 
 
 def _diagonal(
-    scatter: NDArray[np.float64],
+    scatter: NDArray[np.float64], noise: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Eigenvalues of a scatter, sorted down, and its eigenvectors; None if it is diagonal."""
+    """Eigenvalues above noise, sorted down, and their eigenvectors; None: it is diagonal already.
+
+    Where there is nothing but noise, a single direction into which nothing goes.
+    """
     squares = np.diag(scatter).copy()
     beside = np.abs(scatter - np.diag(squares)).max(initial=0.0)
-    if beside <= _BESIDE * squares.max() and (np.diff(squares) <= 0).all():
+    if squares[-1] > noise and beside <= _BESIDE * squares.max() and (np.diff(squares) <= 0).all():
         return squares, None
     squares, turn = np.linalg.eigh(scatter)
-    return np.maximum(squares[::-1], 0.0), turn[:, ::-1] * signs_of(turn[:, ::-1])
+    squares, turn = squares[::-1], turn[:, ::-1] * signs_of(turn[:, ::-1])
+    real = (squares > noise) & above_rounding(squares, len(squares))
+    if not real.any():
+        return np.zeros(1), np.zeros((len(scatter), 1))
+    return squares[real], turn[:, real]
 
 
 def _linear_map(
@@ -173,11 +183,7 @@ def _left_out(
     rows: Any, weights: NDArray[np.float64], mean: Any, squares: NDArray[np.float64]
 ) -> float:
     """Share of the squared norm that the found directions do not have."""
-    if sp.issparse(rows):
-        norms = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
-    else:
-        norms = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-    total = float(weights @ norms)
+    total = float(weights @ squared_norms(rows))
     if mean is not None:
         total -= float(weights.sum() * (mean @ mean))
     share = 1.0 - float(squares.sum()) / total if total > 0 else 0.0
@@ -213,15 +219,18 @@ def _kernel_map(
     else:
         shares = weights / weights.sum()
         means = gram @ shares
+    size = float(np.abs(gram).max() * (scales @ scales))
+    if wish.embedding != "cut":
         gram = gram - means - means[:, None] + means @ shares
     gram *= scales
     gram *= scales[:, None]
     n_wanted = len(gram) if wish.n_components is None else min(wish.n_components, len(gram))
     total = float(np.trace(gram))
-    squares, vectors = _eigenpairs(gram, n_wanted, rng, kernel)
-    found = above_rounding(squares, len(gram))
-    found[0] = True
-    squares, vectors = squares[found], vectors[:, found]
+    squares, vectors = _eigenpairs(gram, n_wanted, rng, kernel, size)
+    real = above_rounding(squares, len(gram)) & (squares > 16 * np.finfo(np.float64).eps * size)
+    if not real.any():  # a single direction into which nothing goes
+        squares, vectors, real = np.zeros(1), np.zeros((len(gram), 1)), np.ones(1, dtype=bool)
+    squares, vectors = squares[real], vectors[:, real]
     lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
     known = None if isinstance(kernel, str) and kernel == "precomputed" else rows.copy()
     way = KernelMap(
@@ -256,9 +265,16 @@ def _checked_gram(gram: NDArray[np.float64], kernel: Any) -> NDArray[np.float64]
 
 
 def _eigenpairs(
-    gram: NDArray[np.float64], n_wanted: int, rng: np.random.Generator, kernel: Any
+    gram: NDArray[np.float64],
+    n_wanted: int,
+    rng: np.random.Generator,
+    kernel: Any,
+    size: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The largest eigenvalues and their vectors; none may be negative beyond rounding."""
+    """The largest eigenvalues and their vectors; none may be negative beyond rounding.
+
+    ``size`` is what eigenvalues could be before the mean was subtracted.
+    """
     n = len(gram)
     if n <= _KERNEL_EXACT or 3 * n_wanted > n:
         squares, vectors = np.linalg.eigh(gram)
@@ -270,7 +286,7 @@ def _eigenpairs(
         squares, vectors = eigsh(gram, n_wanted, v0=start)
         order = np.argsort(-squares)
         squares, vectors = squares[order], vectors[:, order]
-    if smallest < -_NEGATIVE * max(float(squares[0]), 1e-300):
+    if smallest < -max(_NEGATIVE * float(squares[0]), 1e-12 * size):
         raise ValueError(
             f"kernel={kernel!r} must be positive semidefinite, but has the eigenvalue "
             f"{smallest:g} (largest: {squares[0]:g}). Use another kernel, or add "

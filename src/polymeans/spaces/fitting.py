@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.alternating import AlternatingCodebook
-from polymeans.codebooks.metric import MetricCodebook
+from polymeans.codebooks.metric import MetricCodebook, squared_norms
 from polymeans.engine.assignment import make_rows, make_statistics
 from polymeans.engine.lloyd import descend
 from polymeans.engine.ridge import RidgeSolver
@@ -22,6 +22,9 @@ from polymeans.spaces.spectral import leading_directions
 #: Where rows and features are both more, the full space is not decomposed but solved with.
 DECOMPOSED = 2000
 
+#: What is added at least and at most, in parts of the scatter of all rows.
+_LEAST, _MOST = 1e-40, 1e20
+
 #: Share of the mean scatter of a coordinate that "auto" adds to all of them.
 _RIDGE = 0.1
 
@@ -33,12 +36,18 @@ class Ridge:
     rho: float | None
     mu: float
 
-    def value(self, automatic: float, scale: float) -> float:
-        """In the engine's units, of which ``scale`` make one of the user's."""
-        if self.rho is not None:
-            return self.rho / scale
+    def value(self, automatic: float, scale: float, total: float) -> float:
+        """In the engine's units, of which one is ``scale`` of the user's.
+
+        So much more than all scatter makes no difference any more, nor so much less: there
+        rounding decides.
+        """
         # Rows that are all alike have no scatter to take a share of.
-        return automatic if automatic > 0 else 1.0
+        total = total if total > 0 else 1.0
+        rho = self.rho / scale if self.rho is not None else automatic
+        if self.rho is None and not rho > 0:
+            rho = total
+        return float(np.clip(rho, _LEAST * total, _MOST * total))
 
 
 @dataclass
@@ -169,7 +178,7 @@ def begin(
     total, r = float(space.squares.sum()), len(space.squares)
     full = wish.embedding is None
     automatic = total / float(weights.sum() * heaviest) if full else _RIDGE * total / r
-    rho = ridge.value(automatic, fitting.scale)
+    rho = ridge.value(automatic, fitting.scale, total)
     n_dims = X.shape[1] if full and wish.kernel is None else r
     fitting = replace(fitting, space=space, rho=rho, n_dims=n_dims)
     return inside / np.sqrt(space.squares + rho), weights, fitting
@@ -187,8 +196,9 @@ def _solve_with_rows(
     rows = make_rows(fitting.rows, weights, threads, False)
     X = rows.matrix()
     mean = np.asarray(weights @ X).ravel() / weights.sum()
-    scatter = float(weights @ rows.norms**2) - float(weights.sum() * (mean @ mean))
-    fitting.rho = ridge.value(scatter / float(weights.sum() * fitting.heaviest), fitting.scale)
+    scatter = float(weights @ squared_norms(X)) - float(weights.sum() * (mean @ mean))
+    automatic = scatter / float(weights.sum() * fitting.heaviest)
+    fitting.rho = ridge.value(automatic, fitting.scale, scatter)
     n_apart = max(1, min(2 * n_clusters, min(X.shape) - 1))
     directions, squares = leading_directions(X, weights, None, n_apart, "auto", rng)
     fitting.solver = RidgeSolver(rows, fitting.rho, directions, squares)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
 SOLVERS = ("auto", "exact", "lanczos", "randomized")
 
@@ -132,7 +132,10 @@ def _lanczos(
     rows: LinearOperator, n_directions: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     start = rng.standard_normal(min(rows.shape))
-    _, lengths, right = svds(rows, n_directions, v0=start, return_singular_vectors="vh")
+    try:
+        _, lengths, right = svds(rows, n_directions, v0=start, return_singular_vectors="vh")
+    except ArpackError:  # rows without any spread, or with less than directions are wanted
+        return _randomized(rows, n_directions, rng)
     return right.T, lengths**2
 
 
