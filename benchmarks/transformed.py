@@ -34,7 +34,6 @@ from polymeans import KMeans, TransformedKMeans
 from polymeans.datasets import make_documents
 
 N_SUBSETS = 20  #: of each number of classes, unless --repeats says otherwise
-FEW_SUBSETS = 5  #: for methods that are slow
 TIE = 0.002  #: differences up to this are neither won nor lost
 
 
@@ -70,7 +69,6 @@ class Method:
 
     name: str
     labels: Callable[[sp.csr_matrix, int, int], np.ndarray]
-    is_slow: bool = False
 
 
 def _fits(estimator: type, **parameters: Any) -> Callable[[Any, int, int], np.ndarray]:
@@ -101,7 +99,7 @@ METHODS = [
         OURS + ", k components",
         lambda X, k, seed: _fits(TransformedKMeans, n_components=k)(X, k, seed),
     ),
-    Method(WHOLE, _fits(TransformedKMeans, embedding=None), is_slow=True),
+    Method(WHOLE, _fits(TransformedKMeans, embedding=None)),
 ]
 
 
@@ -124,14 +122,13 @@ WANTED = [
 class Scores:
     """What all methods reach on the subsets of one collection."""
 
-    values: dict[tuple[str, str], np.ndarray]  #: of a method and measure: sizes by subsets, or nan
+    values: dict[tuple[str, str], np.ndarray]  #: of a method and measure: sizes by subsets
     seconds: dict[str, float]
     n_rows: list[int]
 
     def difference(self, one: str, other: str, measure: str) -> np.ndarray:
-        """Of two methods, for each subset that both were asked."""
-        differences = (self.values[one, measure] - self.values[other, measure]).ravel()
-        return differences[~np.isnan(differences)]
+        """Of two methods, for each subset."""
+        return (self.values[one, measure] - self.values[other, measure]).ravel()
 
 
 def _subsets(documents: dict[Collection, Labeled], n_subsets: int, report: Report) -> None:
@@ -149,16 +146,12 @@ def _subsets(documents: dict[Collection, Labeled], n_subsets: int, report: Repor
         }
         for method in METHODS
     ]
-    report.table(
-        f"subsets: seconds of all fits with {N_INIT} starts",
-        rows,
-        f"no embedding: of the first {FEW_SUBSETS} subsets only",
-    )
+    report.table(f"subsets: seconds of all fits with {N_INIT} starts", rows)
 
 
 def _scores(one: Collection, labeled: Labeled, n_subsets: int) -> Scores:
     """All methods on all subsets, in turns."""
-    empty = np.full((len(SIZES), n_subsets), np.nan)
+    empty = np.zeros((len(SIZES), n_subsets))
     values = {(method.name, measure): empty.copy() for method in METHODS for measure in MEASURES}
     scores = Scores(values, {method.name: 0.0 for method in METHODS}, [])
     for place, k in enumerate(SIZES):
@@ -166,16 +159,13 @@ def _scores(one: Collection, labeled: Labeled, n_subsets: int) -> Scores:
             X, y = subset(*labeled, k, seed, one.most_of_class)
             scores.n_rows.append(X.shape[0])
             for method in METHODS:
-                if method.is_slow and seed >= FEW_SUBSETS:
-                    continue
                 began = time.perf_counter()
                 labels = method.labels(X, k, seed)
                 scores.seconds[method.name] += time.perf_counter() - began
                 for measure, score in MEASURES.items():
                     values[method.name, measure][place, seed] = score(y, labels)
         shown = ", ".join(
-            f"{method.name} {np.nanmean(values[method.name, 'NMI'][place]):.3f}"
-            for method in METHODS
+            f"{method.name} {np.mean(values[method.name, 'NMI'][place]):.3f}" for method in METHODS
         )
         print(f"  {one.name} k={k}: NMI: {shown}", flush=True)
     print()
@@ -197,8 +187,7 @@ def _score_table(one: Collection, scores: Scores, report: Report) -> None:
         f"mean ± standard error of {scores.values[OURS, 'NMI'].shape[1]} random subsets of k "
         f"classes with at least {FEWEST_OF_CLASS} documents, {min(scores.n_rows)} to "
         f"{max(scores.n_rows)} documents each (at most {MOST_ROWS}); low entropy is good; paper: "
-        "its proposed method, on classes and documents it does not name; no embedding: the first "
-        f"{FEW_SUBSETS} subsets only",
+        "its proposed method, on classes and documents it does not name",
     )
 
 
@@ -207,7 +196,6 @@ def _by_size(cells: Any) -> dict[str, Any]:
 
 
 def _mean_and_error(values: np.ndarray) -> str:
-    values = values[~np.isnan(values)]
     return f"{values.mean():.3f} ±{_error(values):.3f}"
 
 
@@ -263,9 +251,7 @@ def _paper_table(scores: dict[Collection, Scores], report: Report) -> None:
         for place, (k, paper) in enumerate(zip(SIZES, one.paper, strict=True)):
             ours = score.values[OURS, "purity"][place]
             others = {
-                method.name: score.values[method.name, "purity"][place].mean()
-                for method in METHODS
-                if not method.is_slow
+                method.name: score.values[method.name, "purity"][place].mean() for method in METHODS
             }
             best = max(others, key=others.__getitem__)
             rows.append(

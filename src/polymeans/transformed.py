@@ -22,8 +22,8 @@ from polymeans._validation import (
 from polymeans.engine.linear_assigner import nearest
 from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.threads import reduction_blocks
-from polymeans.spaces.embedding import EMBEDDINGS, Wish, looks_like_text, prepared
-from polymeans.spaces.fitting import DECOMPOSED, Fitting, Ridge, begin
+from polymeans.spaces.embedding import EMBEDDINGS, Wish, canonical, looks_like_text, prepared
+from polymeans.spaces.fitting import Fitting, Ridge, begin, is_large
 from polymeans.spaces.metric import LearnedMetric, exchange_rows
 from polymeans.spaces.spectral import SOLVERS
 
@@ -50,8 +50,9 @@ class TransformedKMeans(CentroidEstimator):
     are compared. For round clusters plain :class:`KMeans` is the same and faster.
 
     **Cost.** The embedding: some dozens of products with the rows. A start: k-means in it, and
-    about ten steps of ``n_samples * n_components * n_clusters`` multiplications. Nothing of size
-    features x features is formed; sparse rows are never made dense.
+    about ten steps of ``n_samples * n_components * n_clusters`` multiplications. Sparse rows are
+    never made dense, and nothing larger than ``n_samples * n_components`` is formed beside them
+    (all pairs of rows with a kernel).
 
     Parameters
     ----------
@@ -93,8 +94,9 @@ class TransformedKMeans(CentroidEstimator):
         step as published, for comparison; it ends at the same labels, much later.
     solver : {"auto", "exact", "lanczos", "randomized", "cg"}, default="auto"
         How the directions are found. "cg", for ``embedding=None`` only, needs none: conjugate
-        gradients with the rows. "auto": exact where rows or features are few, otherwise Lanczos,
-        and "cg" for the full space of more than 2000 rows and features.
+        gradients with the rows; there is no ``transform`` then. "auto": exact where rows or
+        features are few, otherwise Lanczos, and "cg" for the full space of more than 1000 rows and
+        features. Kernels choose by the number of rows.
     init : {"k-means", "k-means++", "mixed"} or array-like of shape (n_samples,), default="k-means"
         Labels to begin with. "k-means": its solution in the same space. "k-means++": its starting
         centers only. "mixed": every second start is k-means in the whitened space, for strongly
@@ -123,12 +125,13 @@ class TransformedKMeans(CentroidEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features) or None
         Means of the clusters' rows (of length one if ``spherical_``). None with a kernel.
     centers_in_space_ : ndarray of shape (n_clusters, n_components_) or None
-        The same among the rows of ``transform``. None for ``solver="cg"``.
+        Centers among the rows of ``transform``: the nearest one is a row's label. None for
+        ``solver="cg"``.
     inertia_ : float
         ``rho log det(I + W / rho)``: the inertia of plain k-means for large ``rho``.
     log_det_ : float
-        ``log det(W + rho I)``. With ``solver="cg"`` this, ``inertia_`` and ``objective_`` are
-        bounded from above by a constant that does not depend on the labels.
+        ``log det(W + rho I)``. With ``solver="cg"`` this, ``inertia_`` and ``objective_`` are too
+        large by a constant that does not depend on the labels.
     objective_ : float
         The published objective at its best transform.
     rho_ : float
@@ -151,7 +154,7 @@ class TransformedKMeans(CentroidEstimator):
         Numbers that decide the label of a row in the space.
     history_ : ndarray
         One record for each step of the best start: ``inertia``, ``n_moved`` rows, ``shift`` of the
-        centers and ``seconds``.
+        centers (in whitened coordinates) and ``seconds``.
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -242,11 +245,13 @@ class TransformedKMeans(CentroidEstimator):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        self._needs_space("transform")
+        return self._transformed(X, "transform").astype(X.dtype, copy=False)
+
+    def _transformed(self, X: Any, wanted: str) -> NDArray[np.float64]:
+        self._needs_space(wanted)
         with self._threads(X) as threads:
             inside = self._space.coordinates(X, threads)
-            out = self._metric.transform(inside) * self._space.length
-        return out.astype(X.dtype, copy=False)
+            return self._metric.transform(inside) * self._space.length
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -286,9 +291,11 @@ class TransformedKMeans(CentroidEstimator):
         score : float
             The metric is ``rho (W + rho I)^-1``: Euclid's for large ``rho``.
         """
-        inside = self.transform(X).astype(np.float64)
-        weights = check_weights(sample_weight, inside)
-        own = self.centers_in_space_[self.predict(X)]
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        weights = check_weights(sample_weight, X)
+        inside = self._transformed(X, "score")
+        own = self.centers_in_space_[self._label(X, weights)[0]]
         return -2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))
 
     @property
@@ -360,7 +367,7 @@ class TransformedKMeans(CentroidEstimator):
                 f'spherical must be True, False or "auto", got {self.spherical!r}.'
             )
         self._check_kernel()
-        if is_name(self.kernel, "precomputed") and self.spherical is True:
+        if is_name(self.kernel, "precomputed") and self.spherical in (True, np.True_):
             raise ValueError(
                 'spherical=True needs rows, but kernel="precomputed" gives products. Divide them '
                 "by the roots of their diagonal instead: K / np.sqrt(np.outer(d, d))."
@@ -392,6 +399,11 @@ class TransformedKMeans(CentroidEstimator):
             )
 
     def _check_gradients(self) -> None:
+        if is_name(self.init, "mixed"):
+            raise ValueError(
+                'solver="cg" has no whitened space for init="mixed" to start in. Use '
+                'init="k-means" or solver="exact".'
+            )
         others = {
             "embedding": (self.embedding, None),
             "kernel": (self.kernel, None),
@@ -441,6 +453,7 @@ class TransformedKMeans(CentroidEstimator):
     def _find_space(
         self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any
     ) -> tuple[Any, NDArray[np.float64], Fitting]:
+        X = canonical(X)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         rho = None if is_name(self.rho, "auto") else float(self.rho)
         if self.lam is not None:
@@ -460,9 +473,10 @@ class TransformedKMeans(CentroidEstimator):
         solver = self.solver
         plain = kind is None and self.kernel is None and n_components is None
         simple = self.refine is None and self.algorithm == "profile"
-        if solver == "auto" and plain and simple and min(X.shape) > DECOMPOSED:
+        simple = simple and not is_name(self.init, "mixed")
+        if solver == "auto" and plain and simple and is_large(X):
             solver = "cg"
-        params = self.kernel_params or {}
+        params = dict(self.kernel_params or {})
         return Wish(kind, n_components, bool(spherical), self.kernel, params, solver)
 
     def _embedding_kind(self, spherical: bool, values: NDArray[Any]) -> str | None:
@@ -493,7 +507,7 @@ class TransformedKMeans(CentroidEstimator):
         codebook = rows.context.codebook_of(labels, rows, self.n_clusters, self.algorithm)
         again = descend(rows, codebook, max_iter=self.max_iter, tol=self.tol)
         again.steps = run.steps + again.steps
-        return again
+        return again if again.inertia < run.inertia else run
 
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
@@ -504,6 +518,7 @@ class TransformedKMeans(CentroidEstimator):
                 inside = self._space.coordinates(X, threads) / self._metric.scale
             else:
                 inside = prepared(X, self._unit, self.spherical_)
+                inside = inside if self._origin is None else inside - self._origin
 
             def label(block: tuple[int, int]) -> None:
                 part = slice(*block)
@@ -517,14 +532,16 @@ class TransformedKMeans(CentroidEstimator):
     def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
         fitting = rows.context
         slopes = codebook.slopes
-        if fitting.space is None:
-            slopes = rows.external(slopes).astype(np.float64)
+        if fitting.space is None and rows.is_sparse:
+            slopes = np.zeros((self.n_clusters, rows.n_features))
+            slopes[:, rows.order] = codebook.slopes
         vectors = {
             "_slopes": np.ascontiguousarray(slopes.T),
             "_offsets": codebook.offsets.copy(),
             "_space": fitting.space,
             "_metric": None,
             "_unit": fitting.unit,
+            "_origin": fitting.origin,
             "spherical_": fitting.wish.spherical,
             "n_components_": fitting.n_dims,
         }
@@ -575,6 +592,13 @@ class TransformedKMeans(CentroidEstimator):
             warnings.warn(
                 'algorithm="alternating" did not settle: the smaller rho is, the slower transform '
                 'and targets follow each other. Use algorithm="profile" or a larger rho.',
+                ConvergenceWarning,
+                stacklevel=3 + HAS_CALLBACKS,
+            )
+        if not getattr(run.codebook.solve, "settled", True):
+            warnings.warn(
+                'solver="cg" did not settle: the smaller rho is, the more steps it takes. Use a '
+                'larger rho, or solver="exact" where rows or features are few.',
                 ConvergenceWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )

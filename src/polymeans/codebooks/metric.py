@@ -137,19 +137,20 @@ class MetricCodebook:
         return solved
 
     def own_distances(self, rows: Any, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Squared distance of each row to its center in the metric ``rho B^-1``.
+        """Squared distance of each row to its center in the learned metric, in the rows' units.
 
         Where rows were not divided beforehand ``x' (T + rho I)^-1 x`` is replaced by its upper
         bound ``|x|^2 / rho``: good enough to find rows that lie far out.
         """
+        scale = 1.0 if self.solve is None else self.rho
         X = rows.matrix()
         solved = self.weighted if self.solve is None else self._solve_changed(self.weighted)
         onto = X @ solved.T
-        length = squared_norms(X) / (1.0 if self.solve is None else self.rho)
+        length = squared_norms(X) / scale
         length = length + np.einsum("ij,ij->i", onto + onto @ self._gain, onto)
         own = np.asarray(X @ self.slopes.T)[np.arange(len(labels)), labels]
         offsets = np.where(np.isfinite(self.offsets), self.offsets, 0.0)[labels]
-        return self.rho * np.maximum(length - 2 * own + offsets, 0.0)
+        return scale * np.maximum(length - 2 * own + offsets, 0.0)
 
     def explicit(self, rows: Any) -> "MetricCodebook":
         """The codebook as it is used."""

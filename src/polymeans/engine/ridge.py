@@ -30,6 +30,11 @@ class RidgeSolver:
         Orthonormal eigenvectors of the scatter, those of its largest eigenvalues.
     squares : ndarray of shape (q,)
         The eigenvalues.
+
+    Attributes
+    ----------
+    settled : bool
+        Whether all solutions so far were found to the wanted accuracy.
     """
 
     def __init__(
@@ -54,6 +59,7 @@ class RidgeSolver:
         # What the other eigenvalues are on average.
         self.tail = max(0.0, total - float(squares.sum())) / n_left
         self.n_left = n_left
+        self.settled = True
 
     def log_det_bound(self) -> float:
         """``log det(I + X' D X / rho)``, with equal eigenvalues behind the largest: never less."""
@@ -80,6 +86,8 @@ class RidgeSolver:
             stride = _ratio(slope, np.einsum("ij,ij->j", direction, image), active)
             z += stride * direction
             residual -= stride * image
+        else:
+            self.settled = False
         return np.ascontiguousarray(z.T)
 
     def _apply(self, v: NDArray[np.float64]) -> NDArray[np.float64]:

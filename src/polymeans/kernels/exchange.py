@@ -27,7 +27,8 @@ def exchange(points, weights, means, masses, sizes, inverse, labels, max_sweeps)
         for i in range(n):
             w = weights[i]
             a = labels[i]
-            if w == 0.0 or sizes[a] < 2:
+            # What a row that is all of its cluster would leave behind is rounding.
+            if w == 0.0 or sizes[a] < 2 or masses[a] - w <= 1e-12 * masses[a]:
                 continue
             x = points[i]
             at = inverse @ x
@@ -44,7 +45,7 @@ def exchange(points, weights, means, masses, sizes, inverse, labels, max_sweeps)
                 u_v = own - x_c - x_a + means[a] @ image[c]
                 al = w * masses[c] / (masses[c] + w)
                 ratio = (1.0 + al * u_u) * (1.0 - be * v_v) + al * be * u_v * u_v
-                if ratio < best:
+                if 0.0 < ratio < best:
                     best, b = ratio, c
             if b < 0:
                 continue

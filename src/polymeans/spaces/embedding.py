@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.preprocessing import normalize
 
 from polymeans.codebooks.metric import squared_norms
@@ -80,15 +80,24 @@ def looks_like_text(X: Any) -> bool:
     return np.count_nonzero(values) <= _TEXT * np.prod(X.shape, dtype=float)
 
 
+def canonical(X: Any) -> Any:
+    """The same rows without duplicate entries; a copy where there are some."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def prepared(X: Any, unit: float, spherical: bool) -> Any:
     """Rows in a sane range of numbers, of length one if so wanted; a copy where they change."""
+    X = canonical(X)
     if unit != 1.0:
         X = X / unit
     return normalize(X, copy=True) if spherical else X
 
 
 def find_space(
-    X: Any,
+    rows: Any,
     weights: NDArray[np.float64],
     wish: Wish,
     unit: float,
@@ -99,12 +108,13 @@ def find_space(
 
     Parameters
     ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-        Kernel values of all pairs of rows where the kernel is "precomputed".
+    rows : ndarray or CSR of shape (n_samples, n_features)
+        As :func:`prepared` gives them. Kernel values of all pairs of rows where the kernel is
+        "precomputed".
     weights : ndarray of shape (n_samples,)
     wish : Wish
     unit : float
-        What rows are to be divided by.
+        What rows were divided by.
     threads : Threads
     rng : Generator
 
@@ -113,14 +123,16 @@ def find_space(
     space : Space
     rows : ndarray of shape (n_samples, r)
     """
-    rows = prepared(X, unit, wish.spherical)
-    # More rows than columns are not worth a matrix of all pairs of rows.
-    dual = wish.embedding is None and sp.issparse(X) and X.shape[0] < X.shape[1]
-    if wish.kernel is not None or (dual and wish.n_components is None):
-        kernel = "linear" if wish.kernel is None else wish.kernel
-        gram = _checked_gram(kernel_values(kernel, wish.kernel_params, rows, rows), kernel)
-        wish = replace(wish, kernel=kernel, embedding=_kind_for(gram, wish.embedding))
+    # Directions of sparse rows would be dense: where all are wanted, products with the rows do.
+    dual = wish.embedding is None and sp.issparse(rows) and rows.shape[0] < rows.shape[1]
+    if wish.kernel is not None:
+        gram = kernel_values(wish.kernel, wish.kernel_params, rows, rows)
+        gram = _checked_gram(gram, rows.shape[0], wish.kernel)
+        wish = replace(wish, embedding=_kind_for(gram, wish.embedding))
         way, discarded = _kernel_map(rows, gram, weights, wish, rng)
+    elif dual and wish.n_components is None:
+        gram = kernel_values("linear", {}, rows, rows)
+        way, discarded = _kernel_map(rows, gram, weights, replace(wish, kernel="linear"), rng)
     else:
         way, discarded = _linear_map(rows, weights, wish, rng)
     inside = way(rows, threads)
@@ -158,9 +170,7 @@ def _linear_map(
     mean, kept = None, weights
     if wish.embedding == "cut":
         degrees = rows @ (rows.T @ weights)
-        # Whoever has nothing in common with anybody would count for infinitely much.
-        floor = 1e-6 * max(float(weights @ degrees) / weights.sum(), 1e-300)
-        kept = weights / np.maximum(degrees, floor)
+        kept = weights / _floored(degrees, weights)
     elif not wish.spherical:
         mean = np.asarray(weights @ rows, dtype=np.float64).ravel() / weights.sum()
     directions, squares = leading_directions(rows, kept, mean, wish.n_components, wish.solver, rng)
@@ -172,6 +182,11 @@ def _linear_map(
     return LinearMap(directions, offset, _ends_on_sphere(wish)), _left_out(
         rows, kept, mean, squares
     )
+
+
+def _floored(degrees: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Degrees, but not so small that somebody who has nothing in common with others decides all."""
+    return np.maximum(degrees, 1e-6 * max(float(weights @ degrees) / weights.sum(), 1e-300))
 
 
 def _ends_on_sphere(wish: Wish) -> bool:
@@ -196,7 +211,12 @@ def _kind_for(gram: NDArray[np.float64], wanted: str | None) -> str | None:
     if wanted != "auto":
         return wanted
     alike = np.ptp(np.diag(gram)) <= 1e-6 * np.abs(np.diag(gram)).max()
-    return "cut" if alike and gram.min() >= 0 else "svd"
+    return "cut" if alike and not _is_negative(gram) else "svd"
+
+
+def _is_negative(gram: NDArray[np.float64]) -> bool:
+    """Whether there are values below zero by more than rounding."""
+    return bool(gram.min() < -1e-12 * gram.max())
 
 
 def _kernel_map(
@@ -210,12 +230,12 @@ def _kernel_map(
     scales = np.sqrt(weights)
     if wish.embedding == "cut":
         degrees = gram @ weights
-        if degrees.min(where=weights > 0, initial=np.inf) < 0 or gram.min() < 0:
+        if _is_negative(gram):
             raise ValueError(
                 f'embedding="cut" needs kernel values that are not negative, but kernel={kernel!r} '
                 f'has {gram.min():g}. Use embedding="svd".'
             )
-        scales = scales / np.sqrt(np.maximum(degrees, 1e-6 * max(float(degrees.mean()), 1e-300)))
+        scales = scales / np.sqrt(_floored(degrees, weights))
     else:
         shares = weights / weights.sum()
         means = gram @ shares
@@ -227,11 +247,13 @@ def _kernel_map(
     n_wanted = len(gram) if wish.n_components is None else min(wish.n_components, len(gram))
     total = float(np.trace(gram))
     squares, vectors = _eigenpairs(gram, n_wanted, rng, kernel, size)
-    real = above_rounding(squares, len(gram)) & (squares > 16 * np.finfo(np.float64).eps * size)
+    noise = len(gram) * np.finfo(np.float64).eps * size
+    real = above_rounding(squares, len(gram)) & (squares > noise)
     if not real.any():  # a single direction into which nothing goes
         squares, vectors, real = np.zeros(1), np.zeros((len(gram), 1)), np.ones(1, dtype=bool)
     squares, vectors = squares[real], vectors[:, real]
     lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
+    # Prepared rows may still be the user's own, who may change them.
     known = None if isinstance(kernel, str) and kernel == "precomputed" else rows.copy()
     way = KernelMap(
         kernel,
@@ -246,8 +268,7 @@ def _kernel_map(
     return way, share if share > 1e-9 else 0.0
 
 
-def _checked_gram(gram: NDArray[np.float64], kernel: Any) -> NDArray[np.float64]:
-    n = len(gram)
+def _checked_gram(gram: NDArray[np.float64], n: int, kernel: Any) -> NDArray[np.float64]:
     if gram.shape != (n, n):
         raise ValueError(
             f"kernel={kernel!r} must give one value for each pair of rows, a square matrix, got "
@@ -262,6 +283,22 @@ def _checked_gram(gram: NDArray[np.float64], kernel: Any) -> NDArray[np.float64]
             "with rows exchanged. Use (K + K.T) / 2 if that is what is meant."
         )
     return (gram + gram.T) / 2
+
+
+def _smallest(gram: NDArray[np.float64], largest: float, start: NDArray[np.float64]) -> float:
+    """About the smallest eigenvalue, or 0 if there is none clearly below.
+
+    Those of most kernels crowd at zero, where none of them can be told from the others: measured
+    from the largest it is enough to see whether one lies apart.
+    """
+    turned = LinearOperator(gram.shape, lambda v: largest * v - gram @ v, dtype=np.float64)
+    try:
+        found = eigsh(
+            turned, 1, which="LA", v0=start, tol=1e-7, maxiter=20, return_eigenvectors=False
+        )
+    except ArpackNoConvergence as undecided:
+        found = undecided.eigenvalues
+    return largest - float(found[0]) if len(found) else 0.0
 
 
 def _eigenpairs(
@@ -282,10 +319,13 @@ def _eigenpairs(
         squares, vectors = squares[::-1][:n_wanted], vectors[:, ::-1][:, :n_wanted]
     else:
         start = rng.standard_normal(n)
-        smallest = eigsh(gram, 1, which="SA", v0=start, tol=1e-3, return_eigenvectors=False)[0]
-        squares, vectors = eigsh(gram, n_wanted, v0=start)
+        try:
+            squares, vectors = eigsh(gram, n_wanted, which="LA", v0=start)
+        except ArpackError:  # nothing but zeros
+            return np.zeros(1), np.zeros((n, 1))
         order = np.argsort(-squares)
         squares, vectors = squares[order], vectors[:, order]
+        smallest = _smallest(gram, float(squares[0]), start)
     if smallest < -max(_NEGATIVE * float(squares[0]), 1e-12 * size):
         raise ValueError(
             f"kernel={kernel!r} must be positive semidefinite, but has the eigenvalue "

@@ -19,14 +19,24 @@ from polymeans.engine.threads import Threads
 from polymeans.spaces.embedding import Space, Wish, find_space, prepared
 from polymeans.spaces.spectral import leading_directions
 
-#: Where rows and features are both more, the full space is not decomposed but solved with.
-DECOMPOSED = 2000
+#: Where rows and features are both more, the full space is not decomposed but solved with; nor
+#: where sparse rows would become so many numbers in it.
+_DECOMPOSED, _ROOM = 1000, 2**26
+
+#: Coordinates that a row has at most, once divided; those that count are below one.
+_FAR = 1e12
 
 #: What is added at least and at most, in parts of the scatter of all rows.
 _LEAST, _MOST = 1e-40, 1e20
 
 #: Share of the mean scatter of a coordinate that "auto" adds to all of them.
 _RIDGE = 0.1
+
+
+def is_large(X: Any) -> bool:
+    """Whether to decompose the full space of these rows would take too long or too much room."""
+    n, smaller = X.shape[0], min(X.shape)
+    return smaller > _DECOMPOSED or (sp.issparse(X) and n * smaller > _ROOM)
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,7 @@ class Fitting:
     heaviest: float  #: what weights are divided by
     n_dims: int  #: directions the determinants are over
     solver: RidgeSolver | None = None
+    origin: NDArray[np.float64] | None = None  #: what is subtracted from dense rows for a solver
     number: Any = field(default_factory=count)
 
     @property
@@ -129,6 +140,8 @@ class Fitting:
         sums = sums.toarray() if sp.issparse(sums) else sums
         sums[mass == 0], mass[mass == 0] = sums.sum(axis=0), mass.sum()
         means = sums / mass[:, None]
+        if self.origin is not None:
+            means = means + self.origin
         return (means if self.wish.spherical else means * self.unit).astype(self.rows.dtype)
 
 
@@ -172,16 +185,28 @@ def begin(
     rows = prepared(X, unit, wish.spherical)
     fitting = Fitting(rows, None, np.nan, ridge.mu, wish, unit, heaviest, X.shape[1])
     if wish.solver == "cg":
+        if not sp.issparse(rows):  # far from the origin little would be left to tell rows apart
+            fitting.origin = (weights @ rows / weights.sum()).astype(np.float64)
+            rows = fitting.rows = (rows - fitting.origin).astype(X.dtype)
         _solve_with_rows(fitting, weights, ridge, n_clusters, threads, rng)
         return rows, weights, fitting
-    space, inside = find_space(X, weights, wish, unit, threads, rng)
+    space, inside = find_space(rows, weights, wish, unit, threads, rng)
     total, r = float(space.squares.sum()), len(space.squares)
     full = wish.embedding is None
     automatic = total / float(weights.sum() * heaviest) if full else _RIDGE * total / r
     rho = ridge.value(automatic, fitting.scale, total)
     n_dims = X.shape[1] if full and wish.kernel is None else r
     fitting = replace(fitting, space=space, rho=rho, n_dims=n_dims)
-    return inside / np.sqrt(space.squares + rho), weights, fitting
+    return _within_reach(inside / np.sqrt(space.squares + rho)), weights, fitting
+
+
+def _within_reach(white: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows of next to no weight may lie anywhere: so far out only their direction tells."""
+    largest = np.abs(white).max(axis=1, initial=0.0)
+    far = largest > _FAR
+    if far.any():
+        white[far] *= (_FAR / largest[far])[:, None]
+    return white
 
 
 def _solve_with_rows(
@@ -207,7 +232,8 @@ def _solve_with_rows(
 def _without_empty_rows(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows of zeros have no direction and count for nothing, unless there is nothing else."""
     if sp.issparse(X):
-        some = np.asarray(abs(X).sum(axis=1)).ravel() > 0
+        owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        some = np.bincount(owner, X.data != 0, minlength=X.shape[0]) > 0
     else:
         some = np.any(X != 0, axis=1)
     remaining = np.where(some, weights, 0.0)

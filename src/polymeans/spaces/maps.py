@@ -69,4 +69,6 @@ def kernel_values(kernel: Any, params: dict[str, Any], X: Any, Y: Any) -> NDArra
         return np.asarray(kernel(X, Y, **params), dtype=np.float64)
     if kernel == "precomputed":
         return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    return np.asarray(pairwise_kernels(X, Y, metric=kernel, **params), dtype=np.float64)
+    # In float32 a kernel's smallest eigenvalues would be rounding.
+    X, Y = X.astype(np.float64, copy=False), Y.astype(np.float64, copy=False)
+    return np.asarray(pairwise_kernels(X, Y, metric=kernel, **params))

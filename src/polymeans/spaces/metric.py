@@ -58,7 +58,7 @@ def exchange_rows(rows: Any, labels: NDArray[np.int32], n_clusters: int) -> NDAr
     """
     from polymeans.kernels.exchange import exchange
 
-    points, labels = rows.matrix(), labels.copy()
+    points, labels, best, lowest = rows.matrix(), labels.copy(), labels, np.inf
     for _ in range(_ROUNDS):
         masses = np.bincount(labels, rows.weights, minlength=n_clusters)
         sizes = np.bincount(labels[rows.weights > 0], minlength=n_clusters)
@@ -66,10 +66,14 @@ def exchange_rows(rows: Any, labels: NDArray[np.int32], n_clusters: int) -> NDAr
         np.add.at(sums, labels, rows.weights[:, None] * points)
         some = np.where(masses > 0, masses, 1.0)[:, None]
         axes, stretch = _stretched(sums / np.sqrt(some))
+        log_det = -float(np.log(stretch).sum())
+        if log_det >= lowest:  # rounding moves rows in circles
+            return best
+        best, lowest = labels.copy(), log_det
         inverse = np.eye(points.shape[1]) + (axes.T * (stretch - 1)) @ axes
         n_moved = exchange(
             points, rows.weights, sums / some, masses, sizes, inverse, labels, _SWEEPS
         )
         if n_moved == 0:
             break
-    return labels
+    return best

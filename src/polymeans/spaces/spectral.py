@@ -113,6 +113,7 @@ def _exact(
 
 def _scaled_rows(X: Any, roots: NDArray[np.float64], mean: Any) -> LinearOperator:
     """The rows, centred and scaled, as something to multiply with."""
+    X = X.astype(np.float64, copy=False)
     shift = np.zeros(X.shape[1]) if mean is None else mean
     transposed = X.T.tocsr() if sp.issparse(X) else X.T
 

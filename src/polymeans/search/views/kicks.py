@@ -15,10 +15,7 @@ _LONG = 300
 def kick(problem: Problem, state: Candidate, rng: np.random.Generator) -> Candidate:
     """Disturb a state at random and descend again."""
     labels = state.labels.copy()
-    kinds, chances = (
-        (_move_center, _restart_view, _relabel_view, _turn_pair),
-        (0.4, 0.25, 0.2, 0.15),
-    )
+    kinds, chances = _CROWDED_KICKS if problem.is_crowded else _KICKS
     which = rng.choice(len(kinds), p=chances)
     kinds[0 if len(problem.sizes) == 1 else which](problem, state, labels, rng)
     return _descend_from(problem, state, labels)
@@ -95,3 +92,37 @@ def _turn_pair(problem: Problem, state: Candidate, labels: Any, rng: Any) -> Non
     labels[s] = problem.cluster(problem.points @ turned[:n_first].T, problem.sizes[s], rng)
     labels[t] = problem.cluster(problem.points @ turned[n_first:].T, problem.sizes[t], rng)
     return None
+
+
+def _steal_directions(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+    """A view starts anew in directions of another one, which keeps its labels.
+
+    A view of many clusters easily holds what a smaller one would use better, and a smaller one that
+    looks only at what others leave never finds out.
+    """
+    s, t = rng.choice(len(problem.sizes), 2, replace=False)
+    if problem.sizes[s] > problem.sizes[t]:
+        s, t = t, s
+    theirs = basis_of(state.views, t)
+    if len(theirs) == 0:
+        return _relabel_view(problem, state, labels, rng)
+    k = problem.sizes[s]
+    n_dims = int(rng.integers(1, max(1, min(k - 1, len(theirs))) + 1))
+    inside = theirs @ problem.points.T
+    # Directions by the spread they have, or all alike.
+    spread = np.sqrt(problem.weights @ (inside * inside).T / problem.weights.sum())
+    mixture = rng.standard_normal((n_dims, len(theirs))) * spread ** int(rng.integers(0, 2))
+    if rng.random() < 0.5:  # some of it may have been its own
+        own = basis_of(state.views, s) @ problem.points.T
+        inside = np.concatenate([inside, own])
+        mixture = np.concatenate([mixture, rng.standard_normal((n_dims, len(own)))], axis=1)
+    labels[s] = problem.cluster((mixture @ inside).T, k, rng)
+    return None
+
+
+#: Kinds of kicks, and how often each.
+_KICKS = (
+    (_move_center, _restart_view, _relabel_view, _turn_pair),
+    (0.4, 0.25, 0.2, 0.15),
+)
+_CROWDED_KICKS = ((*_KICKS[0], _steal_directions), (0.35, 0.15, 0.15, 0.15, 0.2))

@@ -17,7 +17,7 @@ from polymeans.search.views.problem import Candidate, Problem
 from polymeans.search.views.starts import random_start
 
 #: Tribes at the effort of one, and multiplications of an iteration that all of them may take.
-_TRIBES, _AFFORDABLE = 6, 1.2e7
+_TRIBES, _AFFORDABLE = 18, 3.6e7
 
 #: Starts of a tribe, iterations of each, and states that go on from it.
 _STARTS, _SHORT, _DELEGATES = 8, 30, 3
@@ -29,7 +29,7 @@ _MEMBERS, _ALL_MEMBERS = 8, 12
 _CHILDREN = 4
 
 #: Children without a better best state after which a tribe, and all together, are done.
-_TRIBE_PATIENCE, _PATIENCE = 24, 60
+_TRIBE_PATIENCE, _PATIENCE = 24, 180
 
 #: Children of a tribe at most.
 _TRIBE_CHILDREN = 60

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polymeans.search.views.kicks import exchange, kick
 from polymeans.search.views.population import search_population
-from polymeans.search.views.problem import Candidate, Problem
+from polymeans.search.views.problem import CROWDED, Candidate, Problem, is_crowded
 from polymeans.search.views.sample import lift, make_problem, n_axes, reduce_rows
 from polymeans.search.views.starts import independent_start, orthogonal_parts, random_start
 
@@ -38,9 +38,8 @@ _TINY = 1e5
 #: Multiplications in one iteration of each of those further failures, at most.
 _AFFORDABLE = 4e8
 
-#: Clusters above which optima are so many that what looks best at first rarely is, and how many
-#: are then looked at more closely.
-_CROWDED, _FINALISTS = 18, 4
+#: States that are looked at more closely in a crowd.
+_FINALISTS = 4
 
 #: Rows and columns up to which principal components are exact in a crowd. What random projections
 #: miss of them is as much as good optima differ by.
@@ -97,20 +96,16 @@ def search(
         n_same = sum(state.cost <= (1 + _SAME) * states[0].cost for state in states)
         if n_same >= 3:
             break
-    if _is_crowded(problem.sizes) and n_same < 3:
+    if problem.is_crowded and n_same < 3:
         states = search_population(problem, states, effort, rng, map_)
-    finalists = _distinct(states, _FINALISTS if sum(problem.sizes) > _CROWDED else 2)
+    finalists = _distinct(states, _FINALISTS if sum(problem.sizes) > CROWDED else 2)
     finalists = map_(lambda s: problem.descend(s.labels, _LONG, s.views), finalists)
     finalists.sort(key=lambda state: state.cost)
-    further = _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - _CROWDED)
+    further = _CLUSTER_PATIENCE * max(0, sum(problem.sizes) - CROWDED)
     patience = _PATIENCE + min(further, _AFFORDABLE / problem.pass_cost)
     patience = max(1, round(patience * effort))
     best = improve(problem, finalists[0], patience, rng, map_)
     return [best, *(state for state in finalists if state.cost > (1 + _SAME) * best.cost)]
-
-
-def _is_crowded(sizes: tuple[int, ...]) -> bool:
-    return len(sizes) > 1 and sum(sizes) > _CROWDED
 
 
 def _one_by_one(function: Callable[..., Any], tasks: Any) -> list[Any]:
@@ -174,7 +169,7 @@ def starting_vectors(
     views : Views
     """
     n_components = max(n_axes(sizes), min(rows.n_features, _ALL))
-    exact = max(_EXACT, 4 * n_components) if _is_crowded(sizes) else None
+    exact = max(_EXACT, 4 * n_components) if is_crowded(sizes) else None
     reduced = reduce_rows(rows, n_components, rng, exact=exact)
     problem = make_problem(reduced, sizes)
     if start == "random":

@@ -10,8 +10,16 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.orthogonal import make_views
 
+#: Clusters of all views above which optima are many and deep.
+CROWDED = 18
+
 #: Components of this share of another's spread count as being as wide.
 AS_WIDE = 0.95
+
+
+def is_crowded(sizes: tuple[int, ...]) -> bool:
+    """Whether there are so many clusters in several views that what looks best first rarely is."""
+    return len(sizes) > 1 and sum(sizes) > CROWDED
 
 
 @dataclass
@@ -109,6 +117,11 @@ class Problem:
         seed = int(rng.integers(2**31))
         small_kmeans(columns, self.weights, k, n_starts, 10 if n_starts == 1 else 20, seed, labels)
         return labels
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether optima are many and deep."""
+        return is_crowded(self.sizes)
 
     def centers(
         self, inside: NDArray[np.float64], labels: NDArray[np.int32], k: int
