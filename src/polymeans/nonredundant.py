@@ -73,7 +73,8 @@ class NonRedundantKMeans(CentroidEstimator):
         Number of starts, of which the best is kept. "auto": 1, or 10 for "random". Views chosen by
         ``n_clusters="auto"`` are one start in any case.
     effort : float, default=1.0
-        How long "search" looks for given numbers of clusters. 4 is thorough.
+        How long "search" looks for given numbers of clusters. 4 is thorough. With more than 18
+        clusters in several views the default may take up to a minute, and 0.2 is a first look.
     resolution : float, default=0.1
         For "auto": structure smaller than this share of the data's largest standard deviation (that
         of the first principal component) is ignored. Smaller values find finer views.
