@@ -1187,7 +1187,10 @@ def test_odd_arrays_of_sizes_are_refused_by_name(sizes):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda labels: labels[:-1], r"shape \(299, 2\).*\(300, 2\).*one column for each clustering"),
+        (
+            lambda labels: labels[:-1],
+            r"shape \(299, 2\).*\(300, 2\).*one column for each clustering",
+        ),
         (lambda labels: labels[:, :1], r"shape \(300, 1\).*\(300, 2\)"),
         (lambda labels: labels[:, 0], r"shape \(300, 1\).*\(300, 2\)"),
         (lambda labels: labels.T, r"shape \(2, 300\).*\(300, 2\)"),
