@@ -97,6 +97,14 @@ def test_conjugate_gradients_far_from_the_origin():
         assert_array_equal(model.predict(X.astype(dtype)), model.labels_)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_conjugate_gradients_on_equal_rows():
+    X = np.tile(np.random.default_rng(0).normal(size=(1, 5)), (20, 1))
+    model = TransformedKMeans(3, embedding=None, solver="cg", random_state=0).fit(X)
+    assert_array_equal(model.predict(X), model.labels_)
+    assert model.inertia_ == 0.0
+
+
 def test_rows_without_weight_may_lie_anywhere():
     X = np.random.default_rng(0).normal(size=(60, 3)) * 1e-5
     X[0] = 1e8

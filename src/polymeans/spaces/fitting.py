@@ -186,7 +186,9 @@ def begin(
     fitting = Fitting(rows, None, np.nan, ridge.mu, wish, unit, heaviest, X.shape[1])
     if wish.solver == "cg":
         if not sp.issparse(rows):  # far from the origin little would be left to tell rows apart
-            fitting.origin = (weights @ rows / weights.sum()).astype(np.float64)
+            fitting.origin = rows[0].astype(np.float64)
+            if (rows != rows[0]).any():  # of equal rows rounding would leave differences
+                fitting.origin = (weights @ rows / weights.sum()).astype(np.float64)
             rows = fitting.rows = (rows - fitting.origin).astype(X.dtype)
         _solve_with_rows(fitting, weights, ridge, n_clusters, threads, rng)
         return rows, weights, fitting
