@@ -1,0 +1,248 @@
+"""A product of sparse factors as a linear operator: applied without ever being multiplied out."""
+
+from collections.abc import Sequence
+from functools import reduce
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import LinearOperator
+
+
+class FastOperator(LinearOperator):
+    """The matrix ``V = S_1 S_2 ... S_Q``, kept as its sparse factors.
+
+    **Idea.** A row meets the last factor first and the first one last; that takes as many
+    multiplications as the factors have non-zeros, where the multiplied-out matrix needs one for
+    each of its entries. Rows are worked on side by side, one in each lane of the processor's
+    vectors, so no structure is asked of the factors.
+
+    **Use when** the same matrix meets many rows, or single rows that cannot wait, and the factors
+    have far fewer non-zeros than the matrix has entries. **Do not use** for factors that are
+    nearly full: a dense product is faster then. **Cost:** ``nnz`` multiplications for each row;
+    reading the rows is what remains of it at high compression.
+
+    Parameters
+    ----------
+    factors : sequence of sparse matrices, sparse arrays or ndarrays
+        From left to right: S_1 has as many rows as V, S_Q as many columns. Copied.
+
+    Attributes
+    ----------
+    factors : tuple of csr_array
+        With sorted indices and without stored zeros, all of one dtype: float32 if all of them
+        were, otherwise float64.
+    shape : tuple of int
+        ``(n_rows, n_columns)`` of V.
+    dtype : dtype
+
+    See Also
+    --------
+    scipy.sparse.linalg.LinearOperator : What else can be done with it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans.factorization import FastOperator
+    >>> butterfly = np.kron(np.eye(2), [[1.0, 1.0], [1.0, -1.0]])
+    >>> shuffle = np.eye(4)[[0, 2, 1, 3]]
+    >>> hadamard = FastOperator([butterfly, shuffle @ butterfly @ shuffle.T])
+    >>> hadamard.toarray()
+    array([[ 1.,  1.,  1.,  1.],
+           [ 1., -1.,  1., -1.],
+           [ 1.,  1., -1., -1.],
+           [ 1., -1., -1.,  1.]])
+    >>> hadamard.nnz, hadamard.compression
+    (16, 1.0)
+    >>> hadamard @ np.array([1.0, 0.0, 0.0, 2.0])
+    array([ 3., -1., -1.,  3.])
+    """
+
+    def __init__(self, factors: Sequence[Any]) -> None:
+        self.factors = _check_factors(factors)
+        first, last = self.factors[0], self.factors[-1]
+        super().__init__(first.dtype, (first.shape[0], last.shape[1]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What was packed for the kernels is this machine's business.
+        return type(self), (self.factors,)
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries of all factors."""
+        return sum(factor.nnz for factor in self.factors)
+
+    @property
+    def n_multiplications(self) -> int:
+        """Multiplications it takes to apply the operator to one row."""
+        return self.nnz
+
+    @property
+    def compression(self) -> float:
+        """Entries of the multiplied-out matrix for each stored entry."""
+        return self.shape[0] * self.shape[1] / max(1, self.nnz)
+
+    def toarray(self) -> NDArray[Any]:
+        """The matrix, multiplied out in float64 and rounded to the operator's dtype."""
+        # From the side that keeps what is being multiplied small.
+        factors = [factor.astype(np.float64) for factor in self.factors]
+        if self.shape[0] <= self.shape[1]:
+            product = reduce(lambda left, right: left @ right, factors)
+        else:
+            product = reduce(lambda right, left: left @ right, reversed(factors))
+        return np.ascontiguousarray(product.toarray(), dtype=self.dtype)
+
+    # --- what LinearOperator asks for --------------------------------------------------------
+
+    def _matmat(self, X: NDArray[Any]) -> NDArray[Any]:
+        return reduce(lambda right, left: left @ right, reversed(self.factors), X)
+
+    def _matvec(self, x: NDArray[Any]) -> NDArray[Any]:
+        return self._matmat(x)
+
+    def _rmatmat(self, X: NDArray[Any]) -> NDArray[Any]:
+        return reduce(lambda right, left: left.T @ right, self.factors, X)
+
+    def _rmatvec(self, x: NDArray[Any]) -> NDArray[Any]:
+        return self._rmatmat(x)
+
+    def _adjoint(self) -> "FastOperator":
+        return FastOperator([factor.T for factor in reversed(self.factors)])
+
+    def _transpose(self) -> "FastOperator":
+        return self._adjoint()
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def products(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
+        """Inner products of rows with the rows of V.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix or array of shape (n_samples, n_columns)
+        n_threads : int or None, default=None
+            None: all cores this process may use.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_rows)
+            ``X @ V.T``, float32 if both the rows and the operator are.
+        """
+        X = self._check_rows(X)
+        return np.ascontiguousarray(self._matmat(X.T).T if not sp.issparse(X) else self._sparse(X))
+
+    def _sparse(self, X: Any) -> NDArray[Any]:
+        return reduce(lambda rows, factor: rows @ factor.T, reversed(self.factors), X).toarray()
+
+    def nearest(
+        self, X: Any, offsets: ArrayLike, n_threads: int | None = None
+    ) -> NDArray[np.int32]:
+        """For each row x, the c with the smallest ``offsets[c] - 2 (V x)_c``.
+
+        With half-squared norms doubled as offsets, ``|v_c|²``, this is the nearest row of V.
+        Computed in the rows' and the operator's common precision: rows that are equally near to
+        two candidates, as far as rounding can tell, get either.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix or array of shape (n_samples, n_columns)
+        offsets : array-like of shape (n_rows,)
+        n_threads : int or None, default=None
+            None: all cores this process may use.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+            The lowest index among equals.
+        """
+        offsets = _check_offsets(offsets, self.shape[0])
+        return np.argmin(offsets - 2 * self.products(X, n_threads), axis=1).astype(np.int32)
+
+    def nearest_one(self, x: NDArray[Any], offsets: NDArray[Any]) -> int:
+        """:meth:`nearest` of one dense row, with as little around it as possible.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_columns,)
+            Contiguous, of the operator's dtype. Nothing is checked.
+        offsets : ndarray of shape (n_rows,)
+            Contiguous, of the operator's dtype.
+
+        Returns
+        -------
+        int
+        """
+        return int(np.argmin(offsets - 2 * self._matmat(x)))
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the factors; see :func:`polymeans.inspection.plot_factors`."""
+        # By name: pictures stand above everything they show.
+        return import_module("polymeans.inspection").plot_factors(self, ax=ax, **options)
+
+    def _check_rows(self, X: Any) -> Any:
+        if not sp.issparse(X):
+            X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.shape[1]:
+            raise ValueError(
+                f"X must have shape (n_samples, {self.shape[1]}), one column for each column of "
+                f"the operator, got shape {X.shape}."
+            )
+        if X.dtype.kind not in "biuf":
+            raise TypeError(f"X must have real numbers, got dtype {X.dtype}.")
+        dtype = np.result_type(X.dtype if X.dtype.kind == "f" else np.float64, self.dtype)
+        if sp.issparse(X):
+            return X.tocsr().astype(dtype, copy=False)
+        return np.ascontiguousarray(X, dtype=dtype)
+
+
+def _check_factors(factors: Sequence[Any]) -> tuple[sp.csr_array, ...]:
+    if sp.issparse(factors) or isinstance(factors, np.ndarray) or not hasattr(factors, "__len__"):
+        raise TypeError(
+            f"factors must be a list of matrices, S_1 first, got {type(factors).__name__}. "
+            "Put a single matrix into a list."
+        )
+    if len(factors) == 0:
+        raise ValueError("factors must hold at least one matrix, got none.")
+    arrays = [_as_csr(number, factor) for number, factor in enumerate(factors)]
+    for number, (left, right) in enumerate(zip(arrays, arrays[1:])):
+        if left.shape[1] != right.shape[0]:
+            raise ValueError(
+                f"factors must chain: factors[{number}] has shape {left.shape} and "
+                f"factors[{number + 1}] {right.shape}. Each needs as many rows as the one before "
+                "it has columns."
+            )
+    single = all(array.dtype == np.float32 for array in arrays)
+    dtype = np.float32 if single else np.float64
+    return tuple(array.astype(dtype, copy=False) for array in arrays)
+
+
+def _as_csr(number: int, factor: Any) -> sp.csr_array:
+    if not sp.issparse(factor):
+        factor = np.asarray(factor)
+    if factor.ndim != 2 or 0 in factor.shape:
+        raise ValueError(
+            f"factors[{number}] must be a matrix with at least one row and column, got shape "
+            f"{factor.shape}."
+        )
+    if factor.dtype.kind not in "biuf":
+        raise TypeError(f"factors[{number}] must have real numbers, got dtype {factor.dtype}.")
+    dtype = np.float32 if factor.dtype in (np.float16, np.float32) else np.float64
+    array = sp.csr_array(factor, dtype=dtype, copy=True)
+    if not np.isfinite(array.data).all():
+        raise ValueError(f"factors[{number}] must have finite entries, got NaN or infinity.")
+    array.sum_duplicates()
+    array.eliminate_zeros()
+    array.sort_indices()
+    return array
+
+
+def _check_offsets(offsets: ArrayLike, n_rows: int) -> NDArray[Any]:
+    offsets = np.asarray(offsets)
+    if offsets.shape != (n_rows,):
+        raise ValueError(
+            f"offsets must have shape ({n_rows},), one for each row of the operator, got "
+            f"{offsets.shape}."
+        )
+    return offsets
