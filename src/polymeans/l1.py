@@ -1,0 +1,222 @@
+"""k-means with sparse centroids, by projection onto the l1 ball."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from polymeans._base import is_name
+from polymeans._validation import check_choice, check_integer, check_positive
+from polymeans.codebooks.l1 import L1Codebook
+from polymeans.engine.lloyd import Run, descend
+from polymeans.kmeans import KMeans
+
+#: Share of the mean l1 norm of k-means' centroids that ``radius="auto"`` leaves.
+_SHARE = 0.5
+
+OFFSETS = ("zero", "mean", "median")
+
+
+class L1KMeans(KMeans):
+    """k-means whose centroids are kept inside an l1 ball and are therefore sparse.
+
+    **Idea.** Sculley's: after each update, project every centroid onto the l1 ball of a given
+    radius. The nearest point of the ball has few non-zeros, so a label costs as many
+    multiplications as there are non-zeros. The projection of the mean is the best centroid the ball
+    has for a cluster, so the objective never rises; it is computed exactly, where Sculley and the
+    paper on QuicK-means bisect.
+
+    **Use when** clusters differ in few features each and you want to read these off, or as the
+    baseline for :class:`polymeans.QuickKMeans`.
+
+    **Do not use when** you want the smallest loss for a number of non-zeros: the projection shrinks
+    every centroid towards zero, and :class:`polymeans.QuickKMeans` loses far less. Centroids that
+    are not near zero in most features (images with bright backgrounds, standardized rows) suffer
+    most.
+
+    **Cost.** As :class:`polymeans.KMeans`, twice: plain k-means comes first. The projections take
+    a few passes over the centroids. Sparse rows are looked at in full in each iteration.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of centroids.
+    radius : float or "auto", default="auto"
+        Of the l1 ball, in the units of the data. "auto": half the mean l1 norm of the centroids of
+        plain k-means (each weighted by its rows, measured from the offset), found once at the
+        start of the fit.
+    n_nonzeros : int or None, default=None
+        Instead of a radius: non-zeros of all centroids together, at most. Each update then takes
+        the largest radius for which the projected means have no more, and is made only if it
+        lowers the objective. Useful to compare at equal size, for instance with ``n_nonzeros_`` of
+        :class:`polymeans.QuickKMeans`.
+    offset : {"zero", "mean", "median"}, default="zero"
+        Center of the ball. "zero": Sculley's, the centroids themselves are sparse. "mean": that of
+        the rows, as if they had been centered first. "median": of k-means' centroids, feature by
+        feature. Centroids are then sparse up to this one vector, which scores need not multiply by.
+    init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
+            default="k-means++"
+        Where plain k-means begins, see :class:`polymeans.KMeans`; what it finds is projected and
+        improved from there. The centroids of a fitted :class:`polymeans.KMeans` save that time.
+    n_init : "auto" or int, default="auto"
+        Number of starts, of which the best is kept. "auto": 1 for the careful methods and for
+        arrays, 10 for "random" and callables.
+    max_iter : int, default=300
+        Iterations of one start at most, before and after projecting.
+    tol : float, default=1e-4
+        Stop when the squared shifts of all centroids add up to no more than this times the mean
+        variance of the features. Unchanged labels always stop.
+    algorithm : {"auto", "lazy", "lloyd", "elkan"}, default="auto"
+        How labels are found; the result is the same. See :class:`polymeans.KMeans`.
+    random_state : int, RandomState instance or None, default=None
+        Determines the starts.
+    n_threads : int or None, default=None
+        Threads to use; resolved anew in each call. None: all cores, or one inside a joblib worker.
+        -1: all cores.
+    verbose : int, default=0
+        1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centroids, in the dtype of the data.
+    sparse_centers_ : scipy.sparse.csr_array of shape (n_clusters, n_features)
+        The same less ``offset_``, without their zeros.
+    offset_ : ndarray of shape (n_features,)
+        Center of the ball.
+    radius_ : float
+        Radius of the ball the centroids are in.
+    n_nonzeros_ : int
+        Non-zeros of ``sparse_centers_``.
+    compression_ : float
+        ``n_clusters * n_features / n_nonzeros_``.
+    labels_ : ndarray of shape (n_samples,), int32
+        Nearest centroid of each row; the lowest index among equals.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest centroid.
+    n_iter_ : int
+        Iterations of the best start, after projecting.
+    n_parameters_ : int
+        Numbers the centroids consist of: ``n_nonzeros_``.
+    history_ : ndarray
+        One record for each of these iterations: ``inertia`` before the centroids moved, ``n_moved``
+        rows that changed cluster, ``shift`` (sum of squared centroid shifts) and ``seconds``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during fit, where X has string names.
+
+    See Also
+    --------
+    polymeans.QuickKMeans : Centroids as products of sparse matrices.
+
+    References
+    ----------
+    D. Sculley, "Web-scale k-means clustering", WWW 2010.
+
+    L. Giffon, V. Emiya, H. Kadri, L. Ralaivola, "QuicK-means: accelerating inference for K-means by
+    learning fast transforms", Machine Learning 110, 2021 (the comparison at equal non-zeros).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import L1KMeans
+    >>> X = np.array([[9, 1, 0], [8, 0, 1], [0, 1, 7], [1, 0, 8]], dtype=float)
+    >>> model = L1KMeans(2, n_nonzeros=2, random_state=0).fit(X)
+    >>> model.labels_[0] == model.labels_[1] != model.labels_[2] == model.labels_[3]
+    np.True_
+    >>> model.n_nonzeros_, model.compression_
+    (2, 3.0)
+    """
+
+    #: What the parent has for a parameter. Directions have no radius.
+    metric = "euclidean"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        radius: Any = "auto",
+        n_nonzeros: int | None = None,
+        offset: str = "zero",
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        algorithm: str = "auto",
+        random_state: Any = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.radius = radius
+        self.n_nonzeros = n_nonzeros
+        self.offset = offset
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.algorithm = algorithm
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _passes(self) -> int:
+        return 2
+
+    def _check_own_parameters(self) -> None:
+        super()._check_own_parameters()
+        check_choice("offset", self.offset, OFFSETS)
+        if not is_name(self.radius, "auto"):
+            check_positive("radius", self.radius, 'Use "auto" if unsure.')
+        if self.n_nonzeros is None:
+            return
+        remedy = "Each centroid needs one to differ from zero."
+        check_integer("n_nonzeros", self.n_nonzeros, int(self.n_clusters), remedy)
+        if not is_name(self.radius, "auto"):
+            raise ValueError(
+                f"radius={self.radius!r} and n_nonzeros={self.n_nonzeros!r} were both given, but "
+                'one follows from the other. Leave radius at "auto" or n_nonzeros at None.'
+            )
+
+    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
+        plain = descend(
+            rows,
+            super()._start(X, rows, start, rng),
+            algorithm=self.algorithm,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        means = plain.codebook.book.numerators.astype(np.float64)
+        mass = np.bincount(plain.labels, weights=rows.weights, minlength=len(means))
+        mass /= mass.sum()
+        if rows.context is None:  # one ball for all starts, or the largest would win
+            center = self._center(means, mass)
+            rows.context = center, self._radius(rows, means - center, mass)
+        center, radius = rows.context
+        budget = None if self.n_nonzeros is None else int(self.n_nonzeros)
+        return L1Codebook(rows, means, radius, budget, center)
+
+    def _center(self, means: Any, shares: Any) -> Any:
+        """Center of the ball in the rows' coordinates."""
+        if self.offset == "mean":
+            return shares @ means
+        return np.median(means, axis=0) if self.offset == "median" else np.zeros(means.shape[1])
+
+    def _radius(self, rows: Any, means: Any, shares: Any) -> float:
+        """Radius in the rows' unit."""
+        if is_name(self.radius, "auto"):
+            return _SHARE * float(shares @ np.abs(means).sum(axis=1))
+        return float(self.radius) / rows.unit
+
+    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
+        attributes = super()._attributes(run, rows)
+        sparse = sp.csr_array(rows.external(run.codebook.sparse))
+        return attributes | {
+            "sparse_centers_": sparse,
+            "offset_": rows.external(run.codebook.offset[None])[0],
+            "radius_": float(run.codebook.radius) * rows.unit,
+            "n_nonzeros_": int(sparse.nnz),
+            "n_parameters_": int(sparse.nnz),
+            "compression_": sparse.shape[0] * sparse.shape[1] / max(1, sparse.nnz),
+        }
