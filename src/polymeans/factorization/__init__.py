@@ -1,5 +1,16 @@
-"""Matrices as products of sparse factors: how to find the factors, and how to apply them fast."""
+"""Matrices as products of sparse factors."""
 
-from polymeans.factorization.operator import FastOperator
+from polymeans.factorization.budget import guaranteed_n_nonzeros, published_n_factors
+from polymeans.factorization.hierarchical import hierarchical_palm4msa
+from polymeans.factorization.palm4msa import palm4msa
+from polymeans.factorization.projection import project_rows_and_columns
+from polymeans.factorization.result import Factorization
 
-__all__ = ["FastOperator"]
+__all__ = [
+    "Factorization",
+    "guaranteed_n_nonzeros",
+    "hierarchical_palm4msa",
+    "palm4msa",
+    "project_rows_and_columns",
+    "published_n_factors",
+]

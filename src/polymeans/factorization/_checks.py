@@ -1,0 +1,103 @@
+"""Targets, weights and factors as the methods want them."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from polymeans._validation import check_integer
+
+
+class Problem(NamedTuple):
+    """A matrix to approximate; rows are multiplied by the roots of their weights, and scaled."""
+
+    #: Rows times ``roots``, over ``unit``.
+    target: NDArray[np.float64]
+    #: Root of each row's weight.
+    roots: NDArray[np.float64]
+    #: A power of two, so that squares neither overflow nor vanish.
+    unit: float
+    #: Weighted Frobenius norm of the target as it was given.
+    norm: float
+
+
+def check_problem(target: Any, weights: Any) -> Problem:
+    """Check a target and the weights of its rows (None: all alike)."""
+    target = check_matrix("target", target)
+    n_rows = len(target)
+    if weights is None:
+        roots = np.ones(n_rows)
+    else:
+        roots = np.sqrt(check_row_weights(weights, n_rows))
+        target = target * roots[:, None]
+    largest = np.abs(target).max()
+    unit = float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
+    target = target / unit
+    norm = unit * float(np.linalg.norm(target))
+    if not np.isfinite(norm * norm):
+        raise ValueError(
+            f"Squares of target overflow (largest entry with its weight: {largest:g}). Divide it "
+            "by its largest entry and multiply one of the factors by it."
+        )
+    return Problem(target, roots, unit, norm)
+
+
+def check_matrix(name: str, matrix: Any) -> NDArray[np.float64]:
+    """A finite dense float64 matrix of at least one row and column."""
+    return np.ascontiguousarray(
+        check_array(
+            matrix.toarray() if sp.issparse(matrix) else matrix,
+            dtype=np.float64,
+            input_name=name,
+        )
+    )
+
+
+def check_row_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
+    """One finite weight for each row, none below zero."""
+    weights = check_array(weights, dtype=np.float64, ensure_2d=False, input_name="weights")
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"weights must have one entry for each of the {n_rows} rows of target, got shape "
+            f"{weights.shape}."
+        )
+    if weights.min() < 0:
+        raise ValueError(f"weights must not be negative, got {weights.min():g}.")
+    return weights
+
+
+def check_factors(factors: Sequence[Any], shape: tuple[int, int]) -> list[NDArray[np.float64]]:
+    """Dense copies of factors whose product has the given shape."""
+    factors = [check_matrix(f"factors[{q}]", factor) for q, factor in enumerate(factors)]
+    if len(factors) < 2:
+        raise ValueError(f"factors must be two or more matrices, got {len(factors)}.")
+    shapes = [factor.shape for factor in factors]
+    fit = all(a[1] == b[0] for a, b in zip(shapes[:-1], shapes[1:], strict=True))
+    if not fit or (shapes[0][0], shapes[-1][1]) != shape:
+        raise ValueError(
+            f"factors of shapes {shapes} have no product of the shape {shape} of target."
+        )
+    return factors
+
+
+def check_sparsity(sparsity_level: Any, shape: tuple[int, int]) -> int:
+    """The sparsity level, at most what a dense factor has; more is said to be too much."""
+    check_integer("sparsity_level", sparsity_level, 1)
+    most = min(shape)
+    if sparsity_level > most:
+        warnings.warn(
+            f"sparsity_level={sparsity_level} is more than the smaller side {most} of target: "
+            "factors become dense.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return min(int(sparsity_level), most)
+
+
+def check_n_factors(n_factors: Any) -> None:
+    """Raise unless there are at least two factors."""
+    check_integer("n_factors", n_factors, 2, "One factor is the matrix itself.")

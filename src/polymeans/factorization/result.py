@@ -1,0 +1,87 @@
+"""What a factorization is: sparse factors, and how well their product does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from polymeans.factorization.operator import FastOperator
+
+
+@dataclass(frozen=True, eq=False)
+class Factorization:
+    """Sparse factors whose product approximates a matrix.
+
+    Parameters
+    ----------
+    factors : tuple of csr_array
+        From left to right, float64: their product has the shape of the target. Weights of rows
+        never are part of them.
+    errors : ndarray of shape (n_iter + 1,)
+        Squared error ``sum_k w_k |u_k - v_k|^2`` after each iteration, the first before all of
+        them where there was something to begin with; the last is that of ``factors``.
+    n_iter : int
+        Iterations done.
+    target_norm : float
+        Weighted Frobenius norm of the target.
+    """
+
+    factors: tuple[sp.csr_array, ...]
+    errors: NDArray[np.float64]
+    n_iter: int
+    target_norm: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the product."""
+        return self.factors[0].shape[0], self.factors[-1].shape[1]
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries of all factors."""
+        return int(sum(factor.nnz for factor in self.factors))
+
+    @property
+    def relative_error(self) -> float:
+        """Root of the squared error over the norm of the target; 0 for a target of zeros."""
+        if self.target_norm == 0.0:
+            return 0.0
+        return float(np.sqrt(self.errors[-1]) / self.target_norm)
+
+    @cached_property
+    def operator(self) -> "FastOperator":
+        """The product as a linear operator that is applied factor by factor."""
+        from polymeans.factorization.operator import FastOperator
+
+        return FastOperator(self.factors)
+
+    def toarray(self) -> NDArray[np.float64]:
+        """The product as a dense matrix."""
+        return multiply(self.factors)
+
+    def __repr__(self) -> str:
+        return (
+            f"Factorization(shape={self.shape}, n_factors={len(self.factors)}, nnz={self.nnz}, "
+            f"relative_error={self.relative_error:.4g}, n_iter={self.n_iter})"
+        )
+
+
+def multiply(factors: Sequence[Any]) -> NDArray[np.float64]:
+    """Dense product of dense or sparse factors."""
+    product = factors[-1].toarray() if sp.issparse(factors[-1]) else np.asarray(factors[-1])
+    for factor in reversed(factors[:-1]):
+        product = factor @ product
+    return product
+
+
+def to_csr(matrix: NDArray[np.float64], keep: NDArray[np.bool_] | None = None) -> sp.csr_array:
+    """Entries to keep (by default those that are not zero) in CSR form with sorted indices."""
+    rows, columns = np.nonzero(matrix if keep is None else keep)
+    indptr = np.zeros(len(matrix) + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=len(matrix)), out=indptr[1:])
+    return sp.csr_array((matrix[rows, columns], columns.astype(np.int32), indptr), matrix.shape)

@@ -1,0 +1,105 @@
+"""Small steps of sparse matrix factorization: which entries to keep, how large a step may be."""
+
+import numpy as np
+
+from polymeans.kernels.compile import kernel
+
+
+@kernel
+def keep_largest(
+    sizes,  # IN (m, n) absolute values
+    row_least,  # IN (m,) the smallest size to keep in each row
+    column_least,  # IN (n,) and in each column
+    per_row,  # IN how many to keep
+    per_column,  # IN
+    keep,  # OUT (m, n) bool
+    row_equal,  # BUFFER (m,) intp
+    column_equal,  # BUFFER (n,) intp
+):
+    """Mark the largest entries of every row, and those of every column; zeros are never marked.
+
+    Where more entries have the smallest size than there is room for, the first of them stay.
+    """
+    m, n = sizes.shape
+    # Room for entries of exactly the smallest size.
+    for j in range(n):
+        column_equal[j] = per_column
+    for i in range(m):
+        larger = 0
+        for j in range(n):
+            larger += sizes[i, j] > row_least[i]
+            column_equal[j] -= sizes[i, j] > column_least[j]
+        row_equal[i] = per_row - larger
+    for i in range(m):
+        for j in range(n):
+            size = sizes[i, j]
+            kept = (size > row_least[i]) | (size > column_least[j])
+            if size == row_least[i] and row_equal[i] > 0:
+                row_equal[i] -= 1
+                kept = True
+            if size == column_least[j] and column_equal[j] > 0:
+                column_equal[j] -= 1
+                kept = True
+            keep[i, j] = kept & (size > 0.0)
+
+
+@kernel
+def cut(
+    matrix,  # IN (m, n)
+    keep,  # IN (m, n) bool
+    before,  # IN (m, n) bool
+    result,  # OUT (m, n)
+):
+    """Copy the kept entries, zero elsewhere.
+
+    Returns
+    -------
+    float, bool
+        Their sum of squares, and whether ``keep`` and ``before`` are the same.
+    """
+    total, same = 0.0, True
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            value = matrix[i, j] if keep[i, j] else 0.0
+            result[i, j] = value
+            total += value * value
+            same &= keep[i, j] == before[i, j]
+    return total, same
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def largest_eigenvalue(
+    matrix,  # IN (n, n) symmetric, no negative eigenvalue
+    vector,  # INOUT (n,) where to start; the eigenvector on return
+    product,  # BUFFER (n,)
+    max_iter,  # IN
+    tol,  # IN relative change at which to stop
+):
+    """By power iteration. Never too large, up to rounding; too small by little more than ``tol``."""
+    n = matrix.shape[0]
+    length = 0.0
+    for i in range(n):
+        length += vector[i] * vector[i]
+    if not length > 0.0:
+        return 0.0
+    length = np.sqrt(length)
+    for i in range(n):
+        vector[i] /= length
+    value = 0.0
+    for _ in range(max_iter):
+        total = 0.0
+        for i in range(n):
+            inner = 0.0
+            for j in range(n):
+                inner += matrix[i, j] * vector[j]
+            product[i] = inner
+            total += inner * inner
+        length = np.sqrt(total)
+        if not length > 0.0:
+            return 0.0
+        for i in range(n):
+            vector[i] = product[i] / length
+        if abs(length - value) <= tol * length:
+            return length
+        value = length
+    return value
