@@ -1,0 +1,118 @@
+"""Where the selection of two factors starts, and how many starts it gets.
+
+The dictionary of a start is the identity and some columns of the target itself (of the shorter
+side, brought to length one). Columns say what many others have in common; the identity writes down
+what is particular to one. How many columns are worth their price depends on the data, so a few
+sizes are tried for some rounds, and the best goes on.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.factorization.selection import Pair, Side, largest, polish, select
+
+#: Dictionary columns that are tried, as shares of what the budget could pay for in full.
+_SIZES = (1.0, 0.5, 0.25)
+
+#: Columns at most, in multiples of the shorter side.
+_MOST_COLUMNS = 2.0
+
+#: Rounds of each start, and of the best one afterwards with the shares of its entries it tries.
+_TRIAL_ROUNDS, _FINAL_ROUNDS, _FINAL_SHARES = 10, 30, (0.12, 0.01)
+
+#: Error, relative to the target, that counts as none.
+_EXACT = 1e-13
+
+
+def two_factors(
+    target: NDArray[np.float64],
+    n_nonzeros: int,
+    threads: Any,
+    rng: np.random.RandomState,
+    *,
+    effort: float = 1.0,
+    on_round: Callable[[float], Any] | None = None,
+) -> tuple[Pair, float]:
+    """Two factors with at most so many non-zeros, and a free inner size.
+
+    Parameters
+    ----------
+    target : ndarray of shape (k, d)
+        Rows that count more are longer here.
+    n_nonzeros : int
+        At least 2.
+    threads : Threads
+    rng : RandomState
+        Draws the columns.
+    effort : float, default=1
+        Multiple of the usual number of rounds.
+    on_round : callable, default=None
+        Called with the error of each round.
+
+    Returns
+    -------
+    pair : Pair
+    error : float
+        Its squared error.
+    """
+    power = float(np.einsum("ij,ij->", target, target))
+    if power == 0:
+        return Pair(np.zeros((target.shape[0], 1)), np.zeros((target.shape[1], 1))), 0.0
+    goal = _EXACT * power
+    n_trial = max(2, round(_TRIAL_ROUNDS * effort))
+    best, lowest = None, np.inf
+    for size in _sizes(target.shape, n_nonzeros):
+        pair = begin(target, size, n_nonzeros, threads, rng)
+        pair, error = select(
+            pair, target, n_nonzeros, threads, n_rounds=n_trial, goal=goal, on_round=on_round
+        )
+        if error < lowest:
+            best, lowest = pair, error
+        if lowest <= goal:
+            break
+    n_final = round(_FINAL_ROUNDS * effort) if lowest > goal else 0
+    best, lowest = select(
+        best,
+        target,
+        n_nonzeros,
+        threads,
+        n_rounds=n_final,
+        shares=_FINAL_SHARES,
+        goal=goal,
+        on_round=on_round,
+    )
+    lowest = polish(best, target, threads)
+    if on_round is not None:
+        on_round(lowest)
+    return best, lowest
+
+
+def _sizes(shape: tuple[int, int], n_nonzeros: int) -> list[int]:
+    """Numbers of columns to try, the largest first."""
+    short = min(shape)
+    affordable = min(n_nonzeros / short, _MOST_COLUMNS * short, max(shape))
+    return sorted({int(affordable * share) for share in _SIZES}, reverse=True)
+
+
+def begin(
+    target: NDArray[np.float64],
+    n_columns: int,
+    n_nonzeros: int,
+    threads: Any,
+    rng: np.random.RandomState,
+) -> Pair:
+    """Identity and columns as one side, half the budget of codes as the other."""
+    flat = target.shape[0] <= target.shape[1]
+    short = target if flat else target.T
+    square = np.einsum("ij,ij->j", short, short)
+    # Columns that are next to nothing are not worth an atom.
+    worth = rng.permutation(np.flatnonzero(square > 1e-4 * square.max()))[:n_columns]
+    columns = short[:, worth] / np.sqrt(square[worth])
+    atoms = np.ascontiguousarray(np.hstack([np.eye(len(short)), columns]))
+    side = Side(short.T, atoms, threads)
+    n_codes = max(1, n_nonzeros // 2)
+    codes = side.solve(np.zeros(side.shape), largest(side.pursued(n_codes), n_codes))
+    return Pair(atoms, codes) if flat else Pair(codes, atoms)
