@@ -1,0 +1,84 @@
+"""Centroids of any clusterer as landmarks: inner products with rows, by the fastest way it has."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from polymeans.engine.threads import Threads, reduction_blocks
+
+
+def squared_norms(X: Any) -> NDArray[np.float64]:
+    """Of each row, dense or CSR, in float64."""
+    if not sp.issparse(X):
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    squares = np.append(X.data.astype(np.float64) ** 2, 0.0)
+    sums = np.add.reduceat(squares, X.indptr[:-1])
+    return np.where(np.diff(X.indptr) > 0, sums, 0.0)  # an empty row sums its neighbour's first
+
+
+def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:
+    """The clusterer if it is fitted, else a fitted copy of it; ``default()`` makes one for None."""
+    if clusterer is None:
+        return default().fit(X)
+    for name in ("fit", "predict"):
+        if not hasattr(clusterer, name):
+            raise TypeError(
+                f"clusterer must be None or an estimator with fit, predict and cluster_centers_, "
+                f"got {clusterer!r}, which has no {name}."
+            )
+    try:
+        check_is_fitted(clusterer)
+    except NotFittedError:
+        clusterer = clone(clusterer).fit(X)
+    if getattr(clusterer, "cluster_centers_", None) is None:
+        raise TypeError(f"clusterer={clusterer!r} has no cluster_centers_ when it is fitted.")
+    if clusterer.cluster_centers_.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"clusterer was fitted on {clusterer.cluster_centers_.shape[1]} features, but X has "
+            f"{X.shape[1]}. Fit it on rows like these, or give it unfitted."
+        )
+    return clusterer
+
+
+class Landmarks:
+    """What scores and kernels need to know of a fitted clusterer's centroids.
+
+    A clusterer with a fast operator (``operator_``, and ``offset_`` where centroids are measured
+    from one) is asked through it, and its landmarks are what the operator stands for.
+
+    Parameters
+    ----------
+    clusterer : estimator
+        Fitted.
+    """
+
+    def __init__(self, clusterer: Any) -> None:
+        self.operator = getattr(clusterer, "operator_", None)
+        if self.operator is None:
+            self.centers = np.ascontiguousarray(clusterer.cluster_centers_)
+        else:
+            self.offset = np.asarray(getattr(clusterer, "offset_", np.zeros(1)))
+            self.centers = np.ascontiguousarray(self.operator.toarray() + self.offset)
+        self.squares = squared_norms(self.centers)
+
+    def products(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
+        """Inner products of rows with all landmarks, the same bits for any number of threads."""
+        with Threads(n_threads, one_blas_thread=True) as threads:
+            if self.operator is not None:
+                out = self.operator.products(X, n_threads=n_threads)
+                if self.offset.any():
+                    out += np.asarray(X @ self.offset.astype(X.dtype, copy=False))[:, None]
+                return out
+            centers = self.centers.astype(X.dtype, copy=False).T
+            out = np.empty((X.shape[0], centers.shape[1]), dtype=X.dtype)
+
+            def multiply(block: tuple[int, int]) -> None:
+                out[slice(*block)] = X[slice(*block)] @ centers
+
+            threads.map(multiply, reduction_blocks(X.shape[0]))
+        return out

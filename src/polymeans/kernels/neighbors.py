@@ -1,0 +1,140 @@
+"""Nearest rows: inner products say who may be near, exact distances decide.
+
+Distances are sums of squared differences in float64, in one order: equal rows are at distance
+exactly zero, and neighbours and their order depend neither on how the products were rounded nor on
+who was looked at first. Among equal distances the lowest row number comes first.
+"""
+
+import numpy as np
+
+from polymeans.kernels.compile import kernel
+from polymeans.kernels.vector import exact_squared_distance
+
+
+@kernel
+def insert(
+    distance,  # IN  squared
+    index,  # IN  row number
+    distances,  # INOUT (k,) ascending
+    indices,  # INOUT (k,)
+):
+    """Put a row in its place among the nearest so far, if it is one of them."""
+    k = distances.shape[0]
+    p = k - 1
+    if distance > distances[p] or (distance == distances[p] and index > indices[p]):
+        return
+    while p > 0 and (
+        distance < distances[p - 1] or (distance == distances[p - 1] and index < indices[p - 1])
+    ):
+        distances[p] = distances[p - 1]
+        indices[p] = indices[p - 1]
+        p -= 1
+    distances[p] = distance
+    indices[p] = index
+
+
+@kernel
+def offer_dense(
+    queries,  # IN  (m, d)
+    query_squares,  # IN  (m,) squared norms
+    chosen,  # IN  (a,) queries to serve
+    products,  # IN  (a, b) their inner products with the rows, as BLAS rounds them
+    rows,  # IN  (n, d)
+    row_squares,  # IN  (n,) squared norms
+    first,  # IN  row of the products' first column
+    numbers,  # IN  (n,) the user's number of each row
+    own,  # IN  (m,) row that a query is, -1: none
+    relative,  # IN  largest error of a squared distance, relative to the squared norms
+    absolute,  # IN  and on top of it
+    distances,  # INOUT (m, k) squared distances of the nearest so far, ascending
+    indices,  # INOUT (m, k)
+):
+    last = distances.shape[1] - 1
+    for a in range(chosen.shape[0]):
+        q = chosen[a]
+        worst = distances[q, last]
+        for b in range(products.shape[1]):
+            r = first + b
+            squares = query_squares[q] + row_squares[r]
+            least = squares - 2.0 * np.float64(products[a, b]) - relative * squares - absolute
+            if least > worst:  # not where products have overflowed
+                continue
+            if numbers[r] == own[q]:
+                continue
+            distance = exact_squared_distance(queries, q, rows, r)
+            insert(distance, numbers[r], distances[q], indices[q])
+            worst = distances[q, last]
+
+
+@kernel
+def sparse_squared_distance(indptr_a, indices_a, values_a, i, indptr_b, indices_b, values_b, j):
+    """Between two CSR rows with sorted indices."""
+    p, p_end = indptr_a[i], indptr_a[i + 1]
+    r, r_end = indptr_b[j], indptr_b[j + 1]
+    total = 0.0
+    while p < p_end and r < r_end:
+        if indices_a[p] == indices_b[r]:
+            delta = np.float64(values_a[p]) - np.float64(values_b[r])
+            p += 1
+            r += 1
+        elif indices_a[p] < indices_b[r]:
+            delta = np.float64(values_a[p])
+            p += 1
+        else:
+            delta = np.float64(values_b[r])
+            r += 1
+        total += delta * delta
+    while p < p_end:
+        delta = np.float64(values_a[p])
+        total += delta * delta
+        p += 1
+    while r < r_end:
+        delta = np.float64(values_b[r])
+        total += delta * delta
+        r += 1
+    return total
+
+
+@kernel
+def offer_sparse(
+    query_indptr,  # IN
+    query_indices,  # IN
+    query_values,  # IN
+    query_squares,  # IN  (m,) squared norms
+    chosen,  # IN  (a,) queries to serve
+    indptr,  # IN
+    features,  # IN
+    values,  # IN
+    row_squares,  # IN  (n,) squared norms
+    first,  # IN  rows to look at
+    end,
+    numbers,  # IN  (n,) the user's number of each row
+    own,  # IN  (m,) row that a query is, -1: none
+    relative,  # IN  largest error of a squared distance, relative to the squared norms
+    absolute,  # IN  and on top of it
+    distances,  # INOUT (m, k) squared distances of the nearest so far, ascending
+    indices,  # INOUT (m, k)
+    spread,  # BUFFER (d,) zeros, and zeros again in the end
+):
+    last = distances.shape[1] - 1
+    for q in chosen:
+        for p in range(query_indptr[q], query_indptr[q + 1]):
+            spread[query_indices[p]] = query_values[p]
+        worst = distances[q, last]
+        for r in range(first, end):
+            product = 0.0
+            for p in range(indptr[r], indptr[r + 1]):
+                product += np.float64(values[p]) * spread[features[p]]
+            squares = query_squares[q] + row_squares[r]
+            least = squares - 2.0 * product - relative * squares - absolute
+            if least > worst:
+                continue
+            if numbers[r] == own[q]:
+                continue
+            distance = sparse_squared_distance(
+                query_indptr, query_indices, query_values, q, indptr, features, values, r
+            )
+            insert(distance, numbers[r], distances[q], indices[q])
+            worst = distances[q, last]
+        for p in range(query_indptr[q], query_indptr[q + 1]):
+            spread[query_indices[p]] = 0.0
