@@ -1,0 +1,448 @@
+"""Products of sparse factors applied to rows: labels, products, one row at a time.
+
+A block of rows is laid side by side (:mod:`polymeans.kernels.lanes`). The last factor meets the
+rows while they are being transposed, a tile of features at a time, column by column; the others
+sum up their rows from what the one before left in the first-level cache; the first one's sums are
+looked at and forgotten. So the rows are read once and nothing of their size is written.
+
+Columns of a tile, and rows of inner factors, are taken in order of their number of entries:
+loops of equal length follow each other then, which is what branch prediction needs.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from polymeans.kernels.compile import kernel
+from polymeans.kernels.lanes import (
+    LINE_BYTES,
+    TURN_BYTES,
+    gather_rows,
+    lane_array,
+    n_lanes,
+    scan_rows,
+    spread_columns,
+    turn_rows,
+)
+from polymeans.kernels.rows import exact_score
+
+#: Features transposed before their columns are met: four kilobytes of lanes.
+TILE = 64
+
+
+class Chain(NamedTuple):
+    """Factors as lanes take them."""
+
+    tiles: np.ndarray  # (n_tiles + 1,) which of the columns below lie in each tile of features
+    columns: np.ndarray  # (n_columns,) int32 place of each column's feature in its tile
+    column_of: np.ndarray  # (d,) int32 which column a feature has, -1: one without entries
+    column_starts: np.ndarray  # (n_columns + 1,) entries of the last factor, by column
+    column_places: np.ndarray  # (nnz,) int32
+    column_values: np.ndarray  # (nnz,)
+    heights: np.ndarray  # (Q,) rows of each factor, the last one's first
+    row_starts: np.ndarray  # entries of the other factors, by row; each has one end more than rows
+    row_places: np.ndarray  # int32
+    row_values: np.ndarray
+
+
+class Room(NamedTuple):
+    """Room for the dealings of one block of rows with a chain."""
+
+    tile: np.ndarray  # (TILE, lanes) features
+    front: np.ndarray  # (height, lanes) what one factor leaves
+    back: np.ndarray  # (height, lanes) and the next one
+    lengths: np.ndarray  # (1, lanes)
+    best: np.ndarray  # (1, lanes)
+    second: np.ndarray  # (1, lanes)
+    label: np.ndarray  # (1, lanes) integers
+    turned: np.ndarray  # (lanes, n) products, row by row; no lines if they are not asked for
+
+
+class Doubt(NamedTuple):
+    """Scores of centroids, and how far off they can be: ``slope * |x| + floor``."""
+
+    offsets: np.ndarray  # (k,) score of the zero row, less the floor
+    slopes: np.ndarray  # (k,) in the rows' dtype
+    slope: np.ndarray  # (k,) float64
+    floor: np.ndarray  # (k,) float64
+    own: float  # and by this times |x|², for all centroids alike
+
+
+class Flat(NamedTuple):
+    """Factors one behind the other, the last first, for single rows."""
+
+    heights: np.ndarray  # (Q,)
+    starts: np.ndarray  # (sum of heights + 1,)
+    indices: np.ndarray  # (nnz,) int32
+    values: np.ndarray  # (nnz,)
+
+
+# --- packing -----------------------------------------------------------------------------------
+
+
+def pack_chain(factors: list[sp.csr_array], dtype: DTypeLike) -> Chain:
+    """Lay factors (the leftmost first, in any float dtype) out for :class:`Chain`."""
+    dtype = np.dtype(dtype)
+    factors = [factor.astype(dtype, copy=False) for factor in factors]
+    if len(factors) == 1:
+        # The scan wants rows to sum up: those of the identity cost one entry each.
+        factors.insert(0, sp.eye_array(factors[0].shape[0], dtype=dtype, format="csr"))
+    for q in range(len(factors) - 2, 0, -1):
+        order = np.argsort(np.diff(factors[q].indptr), kind="stable")
+        factors[q] = factors[q][order]
+        factors[q - 1] = sp.csr_array(factors[q - 1][:, order])
+
+    last = sp.csc_array(factors[-1])
+    n_features = last.shape[1]
+    feature = np.arange(n_features)
+    lengths = np.diff(last.indptr)
+    order = np.lexsort((lengths, feature // TILE))
+    order = order[lengths[order] > 0]
+    column_of = np.full(n_features, -1, dtype=np.int32)
+    column_of[order] = np.arange(len(order))
+    n_tiles = -(-n_features // TILE)
+    last = last[:, order]
+
+    rest = factors[-2::-1]
+    ends = np.cumsum([0] + [factor.nnz for factor in rest])
+    return Chain(
+        np.searchsorted(order // TILE, np.arange(n_tiles + 1)),
+        _places(order % TILE),
+        column_of,
+        last.indptr.astype(np.int64),
+        _places(last.indices),
+        last.data,
+        np.array([factors[-1].shape[0], *(factor.shape[0] for factor in rest)]),
+        np.concatenate([factor.indptr + end for factor, end in zip(rest, ends)]).astype(np.int64),
+        _places(np.concatenate([factor.indices for factor in rest])),
+        np.concatenate([factor.data for factor in rest]),
+    )
+
+
+def _places(indices: NDArray[Any]) -> NDArray[np.int32]:
+    return (indices.astype(np.int64) * LINE_BYTES).astype(np.int32)
+
+
+def pack_flat(factors: list[sp.csr_array], dtype: DTypeLike) -> Flat:
+    """Lay factors (the leftmost first) out for :class:`Flat`."""
+    ordered = list(reversed(factors))
+    lengths = np.concatenate([[0], *(np.diff(factor.indptr) for factor in ordered)])
+    return Flat(
+        np.array([factor.shape[0] for factor in ordered]),
+        np.cumsum(lengths),
+        np.concatenate([factor.indices for factor in ordered]).astype(np.int32),
+        np.concatenate([factor.data for factor in ordered]).astype(dtype),
+    )
+
+
+def make_room(chain: Chain, products: bool = False) -> Room:
+    """Buffers for one thread."""
+    dtype = chain.column_values.dtype
+    lanes = n_lanes(dtype)
+    height = int(chain.heights.max())
+    padded = -(-int(chain.heights[-1]) // lanes) * lanes
+    return Room(
+        lane_array(TILE, dtype),
+        lane_array(height, dtype),
+        lane_array(height, dtype),
+        lane_array(1, dtype),
+        lane_array(1, dtype),
+        lane_array(1, dtype),
+        lane_array(1, np.int32 if dtype.itemsize == 4 else np.int64),
+        lane_array(lanes if products else 0, dtype, padded),
+    )
+
+
+# --- blocks of rows ----------------------------------------------------------------------------
+
+
+@kernel
+def enter_dense(values, first, last, shift, shifted, chain, room):
+    """What the last factor makes of the rows first:first + lanes (none beyond ``last``).
+
+    In ``room.front``. Returns whether all entries were finite.
+    """
+    tile, front = room.tile, room.front
+    n_features = values.shape[1]
+    lanes = tile.shape[1]
+    width = TURN_BYTES // values.itemsize
+    front[: chain.heights[0]] = 0.0
+    finite = True
+    for number in range(chain.tiles.shape[0] - 1):
+        begin = number * TILE
+        end = min(begin + TILE, n_features)
+        whole = begin + (end - begin) // width * width
+        for lane in range(0, lanes, width):
+            finite &= turn_rows(values, first + lane, last, begin, whole, tile, lane)
+        for t in range(whole, end):
+            for lane in range(lanes):
+                value = values[min(first + lane, last), t]
+                finite &= np.isfinite(value)
+                tile[t - begin, lane] = value
+        if shifted:
+            for t in range(begin, end):
+                for lane in range(lanes):
+                    tile[t - begin, lane] -= shift[t]
+        spread_columns(
+            tile,
+            chain.tiles[number],
+            chain.tiles[number + 1],
+            chain.columns,
+            chain.column_starts,
+            chain.column_places,
+            chain.column_values,
+            front,
+        )
+    return finite
+
+
+@kernel
+def enter_sparse(indptr, indices, values, first, last, chain, room):
+    """The same for CSR rows: each meets the columns of its own features only."""
+    front = room.front
+    front[: chain.heights[0]] = 0.0
+    for i in range(first, min(first + front.shape[1], last + 1)):
+        for p in range(indptr[i], indptr[i + 1]):
+            c = chain.column_of[indices[p]]
+            if c < 0:
+                continue
+            x = values[p]
+            for q in range(chain.column_starts[c], chain.column_starts[c + 1]):
+                front[chain.column_places[q] // LINE_BYTES, i - first] += chain.column_values[q] * x
+
+
+@kernel
+def pass_through(chain, room):
+    """Apply the inner factors; what comes out, room for more, and where the first factor begins."""
+    source, target = room.front, room.back
+    first = 0
+    for q in range(1, chain.heights.shape[0] - 1):
+        height = chain.heights[q]
+        gather_rows(
+            chain.row_starts, first, height, chain.row_places, chain.row_values, source, target
+        )
+        first += height + 1
+        source, target = target, source
+    return source, target, first
+
+
+@kernel
+def scan(chain, source, first, offsets, slopes, room):
+    """Apply the first factor: the two best scores in each lane, and whose the best is."""
+    scan_rows(
+        chain.row_starts,
+        first,
+        chain.heights[-1],
+        chain.row_places,
+        chain.row_values,
+        source,
+        offsets,
+        slopes,
+        room.lengths,
+        room.best,
+        room.second,
+        room.label,
+    )
+
+
+@kernel
+def finish(chain, source, first, target):
+    """Apply the first factor and keep what comes out."""
+    gather_rows(
+        chain.row_starts,
+        first,
+        chain.heights[-1],
+        chain.row_places,
+        chain.row_values,
+        source,
+        target,
+    )
+
+
+@kernel
+def write_products(chain, room, b, hi, out):
+    """Products of one block, back in rows."""
+    source, target, first = pass_through(chain, room)
+    finish(chain, source, first, target)
+    n_rows = out.shape[1]
+    lanes = target.shape[1]
+    width = TURN_BYTES // target.itemsize
+    for c in range(0, n_rows, width):
+        turn_rows(target, c, n_rows - 1, 0, lanes, room.turned, c)
+    for i in range(b, min(b + lanes, hi)):
+        out[i] = room.turned[i - b, :n_rows]
+
+
+@kernel
+def dense_products(values, chain, lo, hi, out, room):
+    """``out[i] = V @ values[i]`` for rows lo:hi."""
+    for b in range(lo, hi, room.tile.shape[1]):
+        enter_dense(values, b, hi - 1, values[0], False, chain, room)
+        write_products(chain, room, b, hi, out)
+
+
+@kernel
+def sparse_products(indptr, indices, values, chain, lo, hi, out, room):
+    """The same for CSR rows."""
+    for b in range(lo, hi, room.tile.shape[1]):
+        enter_sparse(indptr, indices, values, b, hi - 1, chain, room)
+        write_products(chain, room, b, hi, out)
+
+
+@kernel
+def write_labels(chain, room, offsets, slopes, b, hi, labels):
+    """Labels of one block, as far as rounding lets us know."""
+    source, _, first = pass_through(chain, room)
+    scan(chain, source, first, offsets, slopes, room)
+    for i in range(b, min(b + room.tile.shape[1], hi)):
+        labels[i] = room.label[0, i - b]
+
+
+@kernel
+def dense_nearest(
+    values,
+    chain,
+    offsets,  # IN  (k,)
+    slopes,  # IN  (k,) zeros
+    lo,
+    hi,
+    labels,  # OUT (n,) the c with the smallest offsets[c] - (V x)_c
+    room,
+):
+    """Returns whether all entries were finite."""
+    room.lengths[:] = 0.0
+    finite = True
+    for b in range(lo, hi, room.tile.shape[1]):
+        finite &= enter_dense(values, b, hi - 1, values[0], False, chain, room)
+        write_labels(chain, room, offsets, slopes, b, hi, labels)
+    return finite
+
+
+@kernel
+def sparse_nearest(indptr, indices, values, chain, offsets, slopes, lo, hi, labels, room):
+    """The same for CSR rows, whose entries are taken to be finite."""
+    room.lengths[:] = 0.0
+    for b in range(lo, hi, room.tile.shape[1]):
+        enter_sparse(indptr, indices, values, b, hi - 1, chain, room)
+        write_labels(chain, room, offsets, slopes, b, hi, labels)
+
+
+# --- labels that exact scores define -----------------------------------------------------------
+
+
+@kernel
+def decide_block(
+    rows,  # IN  row container
+    norms,  # IN  (n,) of the rows as the chain met them
+    book,  # IN  centroids
+    chain,
+    doubt,
+    b,
+    hi,
+    labels,  # OUT (n,)
+    room,  # IN  front: what the last factor made of the rows
+):
+    """Labels of one block; rows that rounding leaves open are settled by exact scores.
+
+    The scan works with scores no exact score is below. The best one's exact score is at most twice
+    its doubt above it: who is further away is out. Returns how many rows were settled.
+    """
+    lanes = room.tile.shape[1]
+    m = min(lanes, hi - b)
+    room.lengths[:] = 0.0
+    for r in range(m):
+        room.lengths[0, r] = norms[b + r]
+    source, target, first = pass_through(chain, room)
+    scan(chain, source, first, doubt.offsets, doubt.slopes, room)
+    n_settled = 0
+    for r in range(m):
+        i = b + r
+        c = room.label[0, r]
+        labels[i] = c
+        best = np.float64(room.best[0, r])
+        reach = doubt.slope[c] * norms[i] + doubt.floor[c] + doubt.own * norms[i] * norms[i]
+        limit = best + 2 * reach
+        if np.float64(room.second[0, r]) > limit:
+            continue
+        if n_settled == 0:
+            finish(chain, source, first, target)
+        n_settled += 1
+        label = -1
+        least = np.inf
+        for j in range(chain.heights[-1]):
+            low = np.float64(doubt.offsets[j]) - np.float64(target[j, r])
+            # Written so that what is not a number remains a candidate.
+            if not low - doubt.slopes[j] * norms[i] > limit:
+                score = exact_score(rows, i, book, j)
+                if label < 0 or score < least:
+                    least = score
+                    label = j
+        labels[i] = label
+    return n_settled
+
+
+@kernel
+def assign_dense(rows, norms, shift, shifted, book, chain, doubt, lo, hi, labels, room):
+    """Exact labels of dense rows lo:hi. Returns how many needed exact scores."""
+    n_settled = 0
+    for b in range(lo, hi, room.tile.shape[1]):
+        enter_dense(rows.values, b, hi - 1, shift, shifted, chain, room)
+        n_settled += decide_block(rows, norms, book, chain, doubt, b, hi, labels, room)
+    return n_settled
+
+
+@kernel
+def assign_sparse(rows, norms, book, chain, doubt, lo, hi, labels, room):
+    """The same for CSR rows."""
+    n_settled = 0
+    for b in range(lo, hi, room.tile.shape[1]):
+        enter_sparse(rows.indptr, rows.indices, rows.values, b, hi - 1, chain, room)
+        n_settled += decide_block(rows, norms, book, chain, doubt, b, hi, labels, room)
+    return n_settled
+
+
+# --- single rows -------------------------------------------------------------------------------
+
+
+@kernel
+def row_product(flat, x):
+    """``V @ x`` for one dense row."""
+    source = x
+    begin = 0
+    for q in range(flat.heights.shape[0]):
+        height = flat.heights[q]
+        target = np.empty(height, dtype=flat.values.dtype)
+        p = flat.starts[begin]
+        for i in range(height):
+            end = flat.starts[begin + i + 1]
+            # Four sums, so that none has to wait for its last addition.
+            s0 = s1 = s2 = s3 = flat.values.dtype.type(0)
+            while p + 4 <= end:
+                s0 += flat.values[p] * source[flat.indices[p]]
+                s1 += flat.values[p + 1] * source[flat.indices[p + 1]]
+                s2 += flat.values[p + 2] * source[flat.indices[p + 2]]
+                s3 += flat.values[p + 3] * source[flat.indices[p + 3]]
+                p += 4
+            while p < end:
+                s0 += flat.values[p] * source[flat.indices[p]]
+                p += 1
+            target[i] = (s0 + s1) + (s2 + s3)
+        begin += height
+        source = target
+    return source
+
+
+@kernel
+def row_nearest(flat, x, offsets):
+    """The c with the smallest ``offsets[c] - 2 (V x)_c``, the lowest among equals."""
+    products = row_product(flat, x)
+    label = 0
+    best = offsets[0] - 2 * products[0]
+    for c in range(1, products.shape[0]):
+        score = offsets[c] - 2 * products[c]
+        if score < best:
+            best = score
+            label = c
+    return label
