@@ -1,9 +1,11 @@
 """Matrices as products of sparse factors."""
 
 from polymeans.factorization.budget import guaranteed_n_nonzeros, published_n_factors
+from polymeans.factorization.chains import prune_and_grow
 from polymeans.factorization.hierarchical import hierarchical_palm4msa
 from polymeans.factorization.palm4msa import palm4msa
 from polymeans.factorization.projection import project_rows_and_columns
+from polymeans.factorization.refit import refit
 from polymeans.factorization.result import Factorization
 
 __all__ = [
@@ -12,5 +14,7 @@ __all__ = [
     "hierarchical_palm4msa",
     "palm4msa",
     "project_rows_and_columns",
+    "prune_and_grow",
     "published_n_factors",
+    "refit",
 ]

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ def check_factors(factors: Sequence[Any], shape: tuple[int, int]) -> list[NDArra
     if len(factors) < 2:
         raise ValueError(f"factors must be two or more matrices, got {len(factors)}.")
     shapes = [factor.shape for factor in factors]
-    fit = all(a[1] == b[0] for a, b in zip(shapes[:-1], shapes[1:], strict=True))
+    fit = all(a[1] == b[0] for a, b in pairwise(shapes))
     if not fit or (shapes[0][0], shapes[-1][1]) != shape:
         raise ValueError(
             f"factors of shapes {shapes} have no product of the shape {shape} of target."

@@ -18,7 +18,7 @@ def hierarchical_palm4msa(
     n_factors: int | None = None,
     sparsity_level: int = 5,
     weights: Any = None,
-    max_iter: int = 300,
+    max_iter: int = 50,
     tol: float = 1e-6,
     step: str = "line_search",
 ) -> Factorization:
@@ -47,8 +47,9 @@ def hierarchical_palm4msa(
         right one; see :func:`guaranteed_n_nonzeros`.
     weights : array-like of shape (k,) or None, default=None
         Of the rows of the target in the error. Rows of weight 0 come out as zero.
-    max_iter : int, default=300
-        Of each split, and of each time all factors are polished.
+    max_iter : int, default=50
+        Of each split, and of each time all factors are polished. More of them cost more than they
+        bring; the paper has 300.
     tol : float, default=1e-6
         They stop when the squared error changes by less than this share of itself.
     step : {"line_search", "lipschitz"}, default="line_search"

@@ -11,11 +11,9 @@ right to left. No product of the size of the target is ever formed but with the 
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans._validation import check_choice, check_integer, check_real
@@ -87,8 +85,8 @@ def palm4msa(
         Stop when the squared error changes by less than this share of itself.
     step : {"line_search", "lipschitz"}, default="line_search"
         "lipschitz" is the published step: as long as is safe for every direction. "line_search"
-        goes to the lowest point along the gradient on the present support, and back half the way
-        while new supports do not lower the error; the error then never rises.
+        goes to the lowest point along the gradient on the present support, and takes shorter steps
+        while new supports do not lower the error, down to the published one.
 
     Returns
     -------
@@ -169,15 +167,16 @@ def as_factorization(
 ) -> Factorization:
     """Factors of the target as it was given; rows of weight 0 as they were in the start."""
     weighted = chain.factors[0] * chain.scale
-    # Errors along the way are differences of large numbers; the last one is not.
-    errors[-1] = float(np.sum((problem.target - multiply([weighted, *chain.factors[1:]])) ** 2))
+    # Errors along the way are differences of large numbers, the last one is not; and it is that
+    # of the factors returned, which need not be those of the last iteration.
+    final = float(np.sum((problem.target - multiply([weighted, *chain.factors[1:]])) ** 2))
     roots = problem.roots
     used = roots > 0
     left = np.zeros_like(weighted) if start is None else start[0].copy()
     left[used] = weighted[used] * (problem.unit / roots[used])[:, None]
     return Factorization(
         tuple(to_csr(factor) for factor in [left, *chain.factors[1:]]),
-        np.array(errors) * problem.unit**2,
+        np.array([*errors, final]) * problem.unit**2,
         len(errors),
         problem.norm,
     )
@@ -191,17 +190,28 @@ def descend(
     tol: float,
     step: str,
 ) -> tuple[Chain, list[float]]:
-    """Sweeps over all factors until the error stands still; the error after each of them."""
+    """Sweeps over all factors until the error stands still.
+
+    Returns
+    -------
+    Chain
+        After the sweep with the lowest error.
+    list of float
+        Errors after each sweep.
+    """
     descent = Descent(target, chain, limits, step)
-    total = descent.total
-    errors = []
+    errors: list[float] = []
+    best, least = chain, np.inf
     for _ in range(max_iter):
         errors.append(descent.sweep())
-        if errors[-1] <= _ROUNDING * total:
+        if errors[-1] < least:
+            # Factors are replaced, never changed in place.
+            best, least = Chain(list(descent.factors), descent.scale), errors[-1]
+        if errors[-1] <= _ROUNDING * descent.total:
             break
         if len(errors) > 1 and abs(errors[-2] - errors[-1]) < tol * errors[-2]:
             break
-    return Chain(descent.factors, descent.scale), errors
+    return best, errors
 
 
 class Descent:
@@ -260,9 +270,7 @@ class Descent:
             grams.append(left[-1].T @ left[-1])
         return left, grams
 
-    def _update(
-        self, q: int, left: _Matrix | None, right: _Matrix | None, toward: _Matrix
-    ) -> None:
+    def _update(self, q: int, left: _Matrix | None, right: _Matrix | None, toward: _Matrix) -> None:
         """One step of factor q, given L'L, RR' and L'UR'."""
         present = self.scale * self.factors[q]
         gradient = _between(left, present, right) - toward
@@ -272,8 +280,6 @@ class Descent:
             return  # the product does not depend on this factor
         if self.line_search:
             found = self._search(q, left, right, present, gradient, curvature)
-            if found is None:
-                return
         else:
             found = present - gradient / (_CAUTION * curvature)
             keep = self.projections[q].support(found)
@@ -296,8 +302,8 @@ class Descent:
         present: _Matrix,
         gradient: _Matrix,
         curvature: float,
-    ) -> _Matrix | None:
-        """Where the step leads that is best on the present support, or shorter; None: nowhere."""
+    ) -> _Matrix:
+        """Where the step leads that is best on the present support, or a shorter one."""
         projection, support = self.projections[q], self.supports[q]
         if not support.any():
             support = projection.support(gradient)
@@ -317,8 +323,10 @@ class Descent:
             if slope + 0.5 * float(np.vdot(_between(left, move, right), move)) <= 0.0:
                 break
             if length <= shortest:
-                return None
-            length = max(0.5 * length, shortest)
+                # The projection is none onto a convex set, so even this step may lead up. Going
+                # there is what leaves poor supports behind; `descend` remembers the best factors.
+                break
+            length = max(0.25 * length, shortest)
         self.supports[q] = keep
         return found
 
@@ -345,6 +353,4 @@ class _Norm:
             # No structure, so that it is orthogonal to no eigenvector but by accident.
             self._vector = 1.0 + 0.5 * np.cos(np.arange(len(gram)) ** 2.0)
             self._product = np.empty(len(gram))
-        return largest_eigenvalue(
-            gram, self._vector, self._product, _POWER_ITERATIONS, _POWER_TOL
-        )
+        return largest_eigenvalue(gram, self._vector, self._product, _POWER_ITERATIONS, _POWER_TOL)

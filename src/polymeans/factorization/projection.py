@@ -9,9 +9,7 @@ from polymeans._validation import check_integer
 from polymeans.factorization._checks import check_matrix
 
 
-def project_rows_and_columns(
-    matrix: Any, per_row: int, per_column: int
-) -> NDArray[np.float64]:
+def project_rows_and_columns(matrix: Any, per_row: int, per_column: int) -> NDArray[np.float64]:
     """Keep the largest entries of every row and the largest entries of every column.
 
     *Idea.* An entry stays if it is among the ``per_row`` largest of its row by size, or among the

@@ -22,9 +22,9 @@ class Factorization:
     factors : tuple of csr_array
         From left to right, float64: their product has the shape of the target. Weights of rows
         never are part of them.
-    errors : ndarray of shape (n_iter + 1,)
-        Squared error ``sum_k w_k |u_k - v_k|^2`` after each iteration, the first before all of
-        them where there was something to begin with; the last is that of ``factors``.
+    errors : ndarray
+        Squared error ``sum_k w_k |u_k - v_k|^2`` after each iteration. The last entry is that of
+        ``factors``: the best ones met, where a method may go up.
     n_iter : int
         Iterations done.
     target_norm : float

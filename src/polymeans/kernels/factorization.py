@@ -43,30 +43,6 @@ def keep_largest(
             keep[i, j] = kept & (size > 0.0)
 
 
-@kernel
-def cut(
-    matrix,  # IN (m, n)
-    keep,  # IN (m, n) bool
-    before,  # IN (m, n) bool
-    result,  # OUT (m, n)
-):
-    """Copy the kept entries, zero elsewhere.
-
-    Returns
-    -------
-    float, bool
-        Their sum of squares, and whether ``keep`` and ``before`` are the same.
-    """
-    total, same = 0.0, True
-    for i in range(matrix.shape[0]):
-        for j in range(matrix.shape[1]):
-            value = matrix[i, j] if keep[i, j] else 0.0
-            result[i, j] = value
-            total += value * value
-            same &= keep[i, j] == before[i, j]
-    return total, same
-
-
 @kernel(fastmath={"reassoc", "contract"})
 def largest_eigenvalue(
     matrix,  # IN (n, n) symmetric, no negative eigenvalue
@@ -75,7 +51,7 @@ def largest_eigenvalue(
     max_iter,  # IN
     tol,  # IN relative change at which to stop
 ):
-    """By power iteration. Never too large, up to rounding; too small by little more than ``tol``."""
+    """By power iteration: at most too small, by little more than ``tol`` of it."""
     n = matrix.shape[0]
     length = 0.0
     for i in range(n):

@@ -1,0 +1,182 @@
+"""Supports of a chain of any length under one budget: grow where it helps most, prune the rest."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans._validation import check_integer, check_real
+from polymeans.engine.threads import Threads
+from polymeans.factorization._checks import check_factors, check_problem
+from polymeans.factorization.refit import FixedSupports, support_of
+from polymeans.factorization.result import Factorization
+
+#: Share of the budget that is exchanged in the first and in the last round.
+FIRST_SHARE, LAST_SHARE = 0.30, 0.01
+
+_Matrix = NDArray[np.float64]
+
+
+def prune_and_grow(
+    target: Any,
+    factors: Sequence[Any],
+    n_nonzeros: int,
+    *,
+    weights: Any = None,
+    n_rounds: int = 60,
+    max_sweeps: int = 20,
+    tol: float = 1e-5,
+) -> Factorization:
+    """Better supports for a chain of sparse factors, with one budget for all of them.
+
+    *Idea.* Each round adds the entries that promise the largest gain in the squared error,
+    whichever factor they stand in, refits the values, and drops the entries whose loss costs
+    least until the budget is met. All gains and costs are in units of the error, so factors need
+    no budgets of their own. Fewer entries are exchanged from round to round; the best factors met
+    are kept and refitted.
+
+    *Use when* you want a chain of three or more factors at its best: start from
+    :func:`hierarchical_palm4msa`.
+
+    *Do not use when* two factors will do: :func:`factorize` ends lower.
+
+    *Cost.* Two refits and one look at all gradients per round, each O(Q (a^3 + a^2 d)).
+
+    Parameters
+    ----------
+    target : array-like of shape (k, d)
+    factors : sequence of two or more matrices
+        Where to start, from left to right. Stored entries are their supports.
+    n_nonzeros : int
+        Most entries all factors may have together.
+    weights : array-like of shape (k,) or None, default=None
+        Of the rows of the target in the error. Rows of weight 0 keep their row of the left factor
+        as far as its entries remain.
+    n_rounds : int, default=60
+    max_sweeps, tol : int, default=20, and float, default=1e-5
+        Of the refit at the end, see :func:`refit`.
+
+    Returns
+    -------
+    Factorization
+        Its errors are those of the rounds, which may rise, and of the refit, which do not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans.factorization import palm4msa, prune_and_grow
+    >>> target = np.random.default_rng(0).normal(size=(8, 12))
+    >>> rough = palm4msa(target, n_factors=3, sparsity_level=2)
+    >>> better = prune_and_grow(target, rough.factors, rough.nnz)
+    >>> better.nnz <= rough.nnz, better.relative_error < rough.relative_error
+    (True, True)
+    """
+    problem = check_problem(target, weights)
+    check_integer("n_nonzeros", n_nonzeros, 1)
+    check_integer("n_rounds", n_rounds, 0)
+    check_integer("max_sweeps", max_sweeps, 0)
+    check_real("tol", tol, 0)
+    start = check_factors(factors, problem.target.shape)
+    supports = [support_of(factor) for factor in factors]
+    with Threads(1, one_blas_thread=True):
+        chain = FixedSupports(problem, start, supports)
+        n_nonzeros = min(int(n_nonzeros), sum(support.size for support in supports))
+        errors = _rounds(chain, n_nonzeros, n_rounds)
+        errors += chain.settle(max_sweeps, tol)
+        return Factorization(
+            chain.exported(start[0] * chain.supports[0]),
+            np.array(errors) * problem.unit**2,
+            n_rounds,
+            problem.norm,
+        )
+
+
+def _rounds(chain: FixedSupports, budget: int, n_rounds: int) -> list[float]:
+    """Exchange entries; the chain is then at the best it met. Errors after each round."""
+    if sum(int(support.sum()) for support in chain.supports) > budget:
+        prune(chain, budget)
+        chain.sweep()
+    best = list(chain.factors), list(chain.supports)
+    least = chain.error()
+    errors = []
+    for share in _shares(n_rounds):
+        grow(chain, budget, max(1, int(share * budget)))
+        chain.sweep()
+        prune(chain, budget)
+        chain.sweep()
+        errors.append(chain.error())
+        if errors[-1] < least:
+            least, best = errors[-1], (list(chain.factors), list(chain.supports))
+    chain.factors, chain.supports = best
+    return errors
+
+
+def _shares(n_rounds: int) -> _Matrix:
+    """From the first share down to the last, along a cosine."""
+    angle = np.linspace(0.0, np.pi, n_rounds) if n_rounds > 1 else np.zeros(n_rounds)
+    return LAST_SHARE + (FIRST_SHARE - LAST_SHARE) * 0.5 * (1.0 + np.cos(angle))
+
+
+def grow(chain: FixedSupports, budget: int, n_new: int) -> None:
+    """Add the entries of largest gain, ``n_new`` more than fit the budget, with value zero.
+
+    Moving one entry (a, b) alone to its best value gains ``g^2 / (|L_a|^2 |R_b|^2)``, g being
+    the gradient there.
+    """
+    gains = []
+    left, right = chain.from_left(), _from_right(chain.factors)
+    cross = left[-1] @ chain.factors[-1] - chain.target
+    for q in range(len(chain.factors) - 1, -1, -1):
+        support = chain.supports[q]
+        gradient = cross if left[q] is None else left[q].T @ cross
+        bend = _bend(left[q], right[q], support.shape)
+        gain = np.divide(gradient**2, bend, out=np.zeros_like(bend), where=bend > 0)
+        gain[support] = 0.0
+        gains.append(gain)
+        cross = cross @ chain.factors[q].T
+    room = budget + n_new - sum(int(support.sum()) for support in chain.supports)
+    added = _largest(gains[::-1], room)
+    # Not in place: the best supports met are remembered.
+    chain.supports = [s | more for s, more in zip(chain.supports, added, strict=True)]
+
+
+def prune(chain: FixedSupports, budget: int) -> None:
+    """Keep the entries whose loss alone would cost most, ``s^2 |L_a|^2 |R_b|^2``."""
+    costs = []
+    left, right = chain.from_left(), _from_right(chain.factors)
+    for q, factor in enumerate(chain.factors):
+        costs.append(factor**2 * _bend(left[q], right[q], factor.shape))
+    chain.supports = _largest(costs, budget)
+    chain.factors = [f * s for f, s in zip(chain.factors, chain.supports, strict=True)]
+
+
+def _from_right(factors: list[_Matrix]) -> list[_Matrix | None]:
+    """The product right of each factor; None for the last."""
+    right: list[_Matrix | None] = [None]
+    for factor in reversed(factors[1:]):
+        right.append(factor if right[-1] is None else factor @ right[-1])
+    return right[::-1]
+
+
+def _bend(left: _Matrix | None, right: _Matrix | None, shape: tuple[int, int]) -> _Matrix:
+    """Squared norms of what a unit in each entry does to the product."""
+    columns = np.ones(shape[0]) if left is None else np.sum(left**2, axis=0)
+    rows = np.ones(shape[1]) if right is None else np.sum(right**2, axis=1)
+    return np.outer(columns, rows)
+
+
+def _largest(scores: list[_Matrix], n: int) -> list[NDArray[np.bool_]]:
+    """Marks at the n largest scores above zero of all matrices together."""
+    flat = np.concatenate([score.ravel() for score in scores])
+    marks = np.zeros(len(flat), np.bool_)
+    n = min(n, int(np.count_nonzero(flat > 0)))
+    if n > 0:
+        least = np.partition(flat, len(flat) - n)[len(flat) - n]
+        marks = flat > least
+        # Among equals, the first.
+        marks[np.flatnonzero(flat == least)[: n - int(marks.sum())]] = True
+    ends = np.cumsum([score.size for score in scores])[:-1]
+    return [
+        part.reshape(score.shape) for part, score in zip(np.split(marks, ends), scores, strict=True)
+    ]
