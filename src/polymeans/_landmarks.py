@@ -1,4 +1,4 @@
-"""Centroids of any clusterer as landmarks: inner products with rows, by the fastest way it has."""
+"""Landmarks: points that all rows form inner products with, by the fastest way there is."""
 
 from typing import Any
 
@@ -81,4 +81,49 @@ class Landmarks:
                 out[slice(*block)] = X[slice(*block)] @ centers
 
             threads.map(multiply, reduction_blocks(X.shape[0]))
+        return out
+
+
+class HadamardLandmarks:
+    """Landmarks ``H D_v``, block by block: a seed ``v`` with the signs of a Hadamard matrix's rows.
+
+    Parameters
+    ----------
+    seeds : ndarray of shape (n_blocks, n_features)
+    picks : list of ndarray
+        Rows of H that each block has.
+    size : int
+        Of H, a power of two of at least n_features.
+    """
+
+    def __init__(self, seeds: NDArray[Any], picks: list[NDArray[np.int64]], size: int) -> None:
+        from polymeans.kernels import hadamard
+
+        self.seeds, self.picks, self.size = np.ascontiguousarray(seeds), picks, size
+        blocks = []
+        for seed, rows in zip(self.seeds, picks):
+            block = np.empty((len(rows), len(seed)), dtype=seeds.dtype)
+            hadamard.signs(rows, block)
+            blocks.append(block * seed)
+        self.centers = np.concatenate(blocks)
+        self.squares = squared_norms(self.centers)
+
+    def products(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
+        """Inner products of rows with all landmarks."""
+        from polymeans.kernels import hadamard
+
+        out = np.empty((X.shape[0], len(self.centers)), dtype=X.dtype)
+
+        def transform(block: tuple[int, int]) -> None:
+            part = X[slice(*block)]
+            part = part.toarray() if sp.issparse(part) else part
+            work = np.empty((self.size, hadamard.LANES), dtype=X.dtype)
+            start = 0
+            for seed, rows in zip(self.seeds.astype(X.dtype, copy=False), self.picks):
+                wanted = out[slice(*block), start : start + len(rows)]
+                hadamard.signed_sums(part, seed, rows, 0, len(part), wanted, work)
+                start += len(rows)
+
+        with Threads(n_threads) as threads:
+            threads.map(transform, reduction_blocks(X.shape[0]))
         return out

@@ -479,7 +479,9 @@ class ClusterKNeighborsRegressor(RegressorMixin, ClusterNeighbors):
         distances, indices = self.kneighbors(X)
         return np.einsum("ij,ij...->i...", _shares(distances, self.weights), self._targets[indices])
 
-    _check_parameters = ClusterKNeighborsClassifier._check_parameters
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("weights", self.weights, WEIGHTS)
 
     def __sklearn_tags__(self) -> Any:
         """Tags: several targets are welcome."""
