@@ -1,14 +1,21 @@
 """A product of sparse factors as a linear operator: applied without ever being multiplied out."""
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import cached_property, reduce
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
+
+from polymeans._validation import check_n_threads
+from polymeans.engine.threads import Threads
+
+#: Multiplications below which a second thread costs more than it saves.
+_WORTH_THREADS = 2**20
 
 
 class FastOperator(LinearOperator):
@@ -62,6 +69,7 @@ class FastOperator(LinearOperator):
 
     def __init__(self, factors: Sequence[Any]) -> None:
         self.factors = _check_factors(factors)
+        self._chains: dict[Any, Any] = {}
         first, last = self.factors[0], self.factors[-1]
         super().__init__(first.dtype, (first.shape[0], last.shape[1]))
 
@@ -96,23 +104,33 @@ class FastOperator(LinearOperator):
 
     # --- what LinearOperator asks for --------------------------------------------------------
 
-    def _matmat(self, X: NDArray[Any]) -> NDArray[Any]:
-        return reduce(lambda right, left: left @ right, reversed(self.factors), X)
-
     def _matvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        return self._matmat(x)
+        from polymeans.kernels.factored import row_product
 
-    def _rmatmat(self, X: NDArray[Any]) -> NDArray[Any]:
-        return reduce(lambda right, left: left.T @ right, self.factors, X)
+        if x.dtype != self.dtype:
+            return _apply(self.factors, x)
+        return row_product(self._flat, np.ascontiguousarray(x).ravel())
+
+    def _matmat(self, X: NDArray[Any]) -> NDArray[Any]:
+        if X.dtype.kind != "f" or X.dtype.itemsize > 8:
+            return _apply(self.factors, X)
+        return self.products(X.T).T
 
     def _rmatvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        return self._rmatmat(x)
+        return self._reversed._matvec(x)
 
-    def _adjoint(self) -> "FastOperator":
+    def _rmatmat(self, X: NDArray[Any]) -> NDArray[Any]:
+        return self._reversed._matmat(X)
+
+    @cached_property
+    def _reversed(self) -> "FastOperator":
         return FastOperator([factor.T for factor in reversed(self.factors)])
 
+    def _adjoint(self) -> "FastOperator":
+        return self._reversed
+
     def _transpose(self) -> "FastOperator":
-        return self._adjoint()
+        return self._reversed
 
     # --- rows --------------------------------------------------------------------------------
 
@@ -130,20 +148,28 @@ class FastOperator(LinearOperator):
         ndarray of shape (n_samples, n_rows)
             ``X @ V.T``, float32 if both the rows and the operator are.
         """
-        X = self._check_rows(X)
-        return np.ascontiguousarray(self._matmat(X.T).T if not sp.issparse(X) else self._sparse(X))
+        from polymeans.kernels import factored
 
-    def _sparse(self, X: Any) -> NDArray[Any]:
-        return reduce(lambda rows, factor: rows @ factor.T, reversed(self.factors), X).toarray()
+        X = self._check_rows(X)
+        chain = self._chain(X.dtype)
+        out = np.empty((X.shape[0], self.shape[0]), dtype=X.dtype)
+        arrays = _arrays(X)
+        kernel = factored.sparse_products if len(arrays) > 1 else factored.dense_products
+
+        def multiply(block: tuple[int, int]) -> None:
+            kernel(*arrays, chain, *block, out, factored.make_room(chain, products=True))
+
+        self._each(multiply, X, n_threads)
+        return out
 
     def nearest(
         self, X: Any, offsets: ArrayLike, n_threads: int | None = None
     ) -> NDArray[np.int32]:
         """For each row x, the c with the smallest ``offsets[c] - 2 (V x)_c``.
 
-        With half-squared norms doubled as offsets, ``|v_c|²``, this is the nearest row of V.
-        Computed in the rows' and the operator's common precision: rows that are equally near to
-        two candidates, as far as rounding can tell, get either.
+        With squared norms ``|v_c|²`` as offsets this is the nearest row of V. Computed in the rows'
+        and the operator's common precision: rows that are equally near to two candidates, as far as
+        rounding can tell, get either.
 
         Parameters
         ----------
@@ -157,8 +183,24 @@ class FastOperator(LinearOperator):
         ndarray of shape (n_samples,), int32
             The lowest index among equals.
         """
+        from polymeans.kernels import factored
+
         offsets = _check_offsets(offsets, self.shape[0])
-        return np.argmin(offsets - 2 * self.products(X, n_threads), axis=1).astype(np.int32)
+        X = self._check_rows(X)
+        chain = self._chain(X.dtype)
+        halves = (0.5 * offsets).astype(X.dtype)
+        slopes = np.zeros_like(halves)
+        labels = np.empty(X.shape[0], dtype=np.int32)
+        arrays = _arrays(X)
+        kernel = factored.sparse_nearest if len(arrays) > 1 else factored.dense_nearest
+
+        def label(block: tuple[int, int]) -> bool:
+            room = factored.make_room(chain)
+            return kernel(*arrays, chain, halves, slopes, *block, labels, room)
+
+        if not all(self._each(label, X, n_threads)):
+            raise ValueError("X contains NaN or infinity; drop or impute such rows first.")
+        return labels
 
     def nearest_one(self, x: NDArray[Any], offsets: NDArray[Any]) -> int:
         """:meth:`nearest` of one dense row, with as little around it as possible.
@@ -166,7 +208,8 @@ class FastOperator(LinearOperator):
         Parameters
         ----------
         x : ndarray of shape (n_columns,)
-            Contiguous, of the operator's dtype. Nothing is checked.
+            Contiguous, of the operator's dtype. Nothing is checked: anything else is slow, or not
+            an answer.
         offsets : ndarray of shape (n_rows,)
             Contiguous, of the operator's dtype.
 
@@ -174,7 +217,34 @@ class FastOperator(LinearOperator):
         -------
         int
         """
-        return int(np.argmin(offsets - 2 * self._matmat(x)))
+        return self._nearest_one(self._flat, x, offsets)
+
+    @cached_property
+    def _nearest_one(self) -> Callable[..., int]:
+        from polymeans.kernels.factored import row_nearest
+
+        return row_nearest
+
+    @cached_property
+    def _flat(self) -> Any:
+        from polymeans.kernels.factored import balance, pack_flat
+
+        return pack_flat(balance(self.factors), self.dtype)
+
+    def _chain(self, dtype: Any) -> Any:
+        from polymeans.kernels.factored import balance, pack_chain
+
+        if dtype not in self._chains:
+            self._chains[dtype] = pack_chain(balance(self.factors), dtype)
+        return self._chains[dtype]
+
+    def _each(self, work: Callable[[Any], Any], X: Any, n_threads: int | None) -> list[Any]:
+        """Do some work for all rows, in blocks."""
+        check_n_threads(n_threads)
+        n_samples = X.shape[0]
+        small = n_samples * (self.nnz + self.shape[1]) < _WORTH_THREADS
+        with Threads(1 if small else n_threads) as threads:
+            return threads.map(work, threads.ranges(n_samples, smallest=64))
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the factors; see :func:`polymeans.inspection.plot_factors`."""
@@ -193,8 +263,23 @@ class FastOperator(LinearOperator):
             raise TypeError(f"X must have real numbers, got dtype {X.dtype}.")
         dtype = np.result_type(X.dtype if X.dtype.kind == "f" else np.float64, self.dtype)
         if sp.issparse(X):
-            return X.tocsr().astype(dtype, copy=False)
+            X = X.tocsr().astype(dtype, copy=False)
+            if not np.isfinite(X.data).all():
+                raise ValueError("X contains NaN or infinity; drop or impute such rows first.")
+            return X
         return np.ascontiguousarray(X, dtype=dtype)
+
+
+def _apply(factors: Sequence[sp.csr_array], X: NDArray[Any]) -> NDArray[Any]:
+    """The product with columns of any kind of number."""
+    return reduce(lambda right, left: left @ right, reversed(factors), X)
+
+
+def _arrays(X: Any) -> tuple[NDArray[Any], ...]:
+    """Rows as kernels take them; one array if they are dense."""
+    if not sp.issparse(X):
+        return (X,)
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data
 
 
 def _check_factors(factors: Sequence[Any]) -> tuple[sp.csr_array, ...]:
@@ -206,7 +291,7 @@ def _check_factors(factors: Sequence[Any]) -> tuple[sp.csr_array, ...]:
     if len(factors) == 0:
         raise ValueError("factors must hold at least one matrix, got none.")
     arrays = [_as_csr(number, factor) for number, factor in enumerate(factors)]
-    for number, (left, right) in enumerate(zip(arrays, arrays[1:])):
+    for number, (left, right) in enumerate(pairwise(arrays)):
         if left.shape[1] != right.shape[0]:
             raise ValueError(
                 f"factors must chain: factors[{number}] has shape {left.shape} and "

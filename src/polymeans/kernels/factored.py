@@ -9,6 +9,7 @@ Columns of a tile, and rows of inner factors, are taken in order of their number
 loops of equal length follow each other then, which is what branch prediction needs.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,26 @@ class Flat(NamedTuple):
 # --- packing -----------------------------------------------------------------------------------
 
 
-def pack_chain(factors: list[sp.csr_array], dtype: DTypeLike) -> Chain:
+def balance(factors: Sequence[sp.csr_array]) -> list[sp.csr_array]:
+    """The same product, in float64, with inner rows whose absolute values sum up to about one.
+
+    What lies between two factors can be scaled at will. This way nothing in between is longer than
+    the row that came in. Powers of two: nothing is rounded.
+    """
+    factors = [factor.astype(np.float64) for factor in factors]
+    with np.errstate(over="ignore"):
+        for right, left in zip(factors[:0:-1], factors[-2::-1]):
+            lengths = np.diff(right.indptr)
+            sums = np.bincount(
+                np.repeat(np.arange(len(lengths)), lengths), np.abs(right.data), len(lengths)
+            )
+            exponent = np.where((sums > 0) & np.isfinite(sums), np.frexp(sums)[1], 0)
+            right.data = np.ldexp(right.data, -np.repeat(exponent, lengths))
+            left.data = np.ldexp(left.data, exponent[left.indices])
+    return factors
+
+
+def pack_chain(factors: Sequence[sp.csr_array], dtype: DTypeLike) -> Chain:
     """Lay factors (the leftmost first, in any float dtype) out for :class:`Chain`."""
     dtype = np.dtype(dtype)
     factors = [factor.astype(dtype, copy=False) for factor in factors]
@@ -125,7 +145,7 @@ def _places(indices: NDArray[Any]) -> NDArray[np.int32]:
     return (indices.astype(np.int64) * LINE_BYTES).astype(np.int32)
 
 
-def pack_flat(factors: list[sp.csr_array], dtype: DTypeLike) -> Flat:
+def pack_flat(factors: Sequence[sp.csr_array], dtype: DTypeLike) -> Flat:
     """Lay factors (the leftmost first) out for :class:`Flat`."""
     ordered = list(reversed(factors))
     lengths = np.concatenate([[0], *(np.diff(factor.indptr) for factor in ordered)])
@@ -327,6 +347,7 @@ def sparse_nearest(indptr, indices, values, chain, offsets, slopes, lo, hi, labe
     for b in range(lo, hi, room.tile.shape[1]):
         enter_sparse(indptr, indices, values, b, hi - 1, chain, room)
         write_labels(chain, room, offsets, slopes, b, hi, labels)
+    return True
 
 
 # --- labels that exact scores define -----------------------------------------------------------

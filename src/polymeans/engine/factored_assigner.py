@@ -1,0 +1,152 @@
+"""Labels from a product of sparse factors, for dense and CSR rows."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.engine.statistics import Change
+
+
+class FactoredScores:
+    """Computes every score of every row, by way of the factors.
+
+    Labels are those of the codebook's table of centroids: scores in the rows' precision come with a
+    bound on what rounding did to them, and rows it leaves open are settled by exact scores. So it
+    does not matter that the table is a rounded version of the product.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+    codebook : FactoredCodebook
+        Centroids ``offset + (S_1 ... S_Q)_c``: has ``factors``, ``offset``, the table ``centers``
+        of the rows' dtype (computed in float64 and rounded once), and their ``book``.
+
+    Attributes
+    ----------
+    n_settled : int
+        Rows of the last call that needed exact scores.
+    """
+
+    def __init__(self, rows: Any, codebook: Any) -> None:
+        self.rows = rows
+        self.n_settled = 0
+
+    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+        """Write every row's label."""
+        from polymeans.kernels import factored
+
+        rows, book = self.rows, codebook.book
+        balanced = factored.balance(codebook.factors)
+        doubt = _doubt(rows, codebook, balanced)
+        with np.errstate(over="ignore"):
+            chain = factored.pack_chain(balanced, rows.dtype)
+
+        def label(lo: int, hi: int) -> int:
+            room = factored.make_room(chain)
+            if rows.is_sparse:
+                return factored.assign_sparse(
+                    rows.arrays, rows.norms, book, chain, doubt, lo, hi, labels, room
+                )
+            return factored.assign_dense(
+                rows.arrays,
+                rows.norms,
+                rows.shift,
+                rows.shifted,
+                book,
+                chain,
+                doubt,
+                lo,
+                hi,
+                labels,
+                room,
+            )
+
+        self.n_settled = sum(rows.each(label))
+
+    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+        """Learn how the centroids moved; nothing to remember here."""
+
+    def forget(self, moved_rows: NDArray[np.integer]) -> None:
+        """Some labels were changed from outside; nothing to forget here."""
+
+    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
+        """Correct labels for the codebook's explicit form, which is the one they are for."""
+
+
+def _doubt(rows: Any, codebook: Any, factors: list[Any]) -> Any:
+    """Scores of the zero row, and how far from exact a score can be.
+
+    Half the squared distance to centroid ``c = offset + v``, less what all have in common, is
+    ``|c - shift|²/2 - v·(x - shift)``: the offset takes part in the first term only. The exact rule
+    has the table's c in both, the chain its own v in the second.
+    """
+    from polymeans.kernels.factored import Doubt
+
+    unit = float(np.finfo(rows.dtype).eps) / 2
+    tiny = float(np.finfo(rows.dtype).tiny)
+    double = 2.0**-53
+    n_features = codebook.centers.shape[1]
+    spread, rounding, faint = _chain_error(factors, unit, tiny)
+    if rows.is_sparse:
+        start = codebook.book.half_norms.astype(np.float64)
+        lengths = np.sqrt(2 * start)
+        exact = 2.5 * (int(rows.lengths.max(initial=0)) + 8) * double
+        slope, floor, own = exact * lengths, 8 * double * start, 0.0
+    else:
+        centers = codebook.centers.astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", centers, centers))
+        if rows.shifted:
+            centers -= rows.shift
+        start = 0.5 * np.einsum("ij,ij->i", centers, centers)
+        exact = 2.5 * (n_features + 8) * double
+        # Of the exact distance, at most 2 |x|² + 2 |c|² (shifted), and of ``start`` itself.
+        slope, floor, own = np.zeros(len(start)), 4 * exact * start, exact
+    start = start - start.min()
+    # The table was summed up in float64, in whatever order, and rounded.
+    n_inner = sum(factor.shape[0] for factor in factors[1:])
+    table = (n_inner + len(factors) + 8) * double * spread
+    table += unit * lengths + np.sqrt(n_features) * tiny
+    slope = slope + 1.25 * (rounding + table + 4 * unit * spread)
+    floor = floor + 1.25 * (faint + 4 * unit * start)
+    longest = max(1.0, float(rows.norms.max()))
+    largest = float(np.max(start + floor + (spread + slope) * longest))
+    # Where scores could leave their type's range, or roundings add up to something, only exact
+    # scores will do: nothing is certain then.
+    if not (largest < float(np.finfo(rows.dtype).max) / 64 and np.all(rounding <= 0.1 * spread)):
+        zeros = np.zeros(len(start), dtype=rows.dtype)
+        return Doubt(zeros, zeros, np.zeros(len(start)), np.full(len(start), np.inf), own)
+    offsets = (start - floor).astype(rows.dtype)
+    return Doubt(offsets, slope.astype(rows.dtype), slope, floor, own)
+
+
+def _chain_error(
+    factors: list[Any], unit: float, tiny: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """What becomes of a row of length one on its way through the chain, at most.
+
+    For each row of the first factor: the sum of absolute values of all its terms, by how much
+    rounding can change the result, and by how much numbers too small for their type can, whatever
+    the length. Factors, rows and every addition are rounded once; second-order terms are the
+    caller's.
+    """
+    spread = rounding = faint = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for factor in reversed(factors):
+            size = factor.copy()
+            # The error of rounding an entry is relative, unless it is smaller than this.
+            size.data = np.maximum(np.abs(size.data), tiny)
+            n_terms = np.diff(size.indptr)
+            roundings = (n_terms + 3.0) * unit
+            if spread is None:
+                # Squares may vanish where the numbers do not.
+                spread = np.sqrt(size.power(2).sum(axis=1)) + 1e-150 * np.sqrt(n_terms)
+                rounding = roundings * spread
+                faint = 2.0 * n_terms * tiny
+            else:
+                rounding = size @ rounding + roundings * (size @ (spread + rounding))
+                faint = size @ faint + 2.0 * n_terms * tiny
+                spread = size @ spread
+        if len(factors) == 1:  # and the identity
+            rounding = rounding + 4 * unit * spread
+    return spread, rounding, faint
