@@ -106,7 +106,7 @@ class CentroidEstimator(
                     codebook,
                     algorithm=self._algorithm,
                     max_iter=self.max_iter,
-                    tol=self.tol,
+                    tol=self._shift_tol,
                     on_step=lambda step, book: self._report(step, progress, book, rows),
                 )
                 run = self._refined(run, rows)
@@ -261,6 +261,19 @@ class CentroidEstimator(
     def _distances(self, X: Any, centers: NDArray[Any]) -> NDArray[Any]:
         return euclidean_distances(X, centers)
 
+    @property
+    def _shift_tol(self) -> float:
+        """Shift of the centroids, relative to the spread of the rows, at which to stop."""
+        return self.tol
+
+    def _assigner(self, rows: Any, codebook: Any) -> Any:
+        """How many new rows are labelled."""
+        return make_assigner(rows, codebook, "lloyd")
+
+    def _yardstick(self, rows: Any, codebook: Any) -> Any:
+        """What rows are measured from, given the codebook that labelled them."""
+        return codebook
+
     def _reach(self, vectors: list[NDArray[Any]]) -> float:
         """Largest coordinate a centroid made of these vectors can have."""
         return sum(float(np.abs(part).max()) for part in vectors)
@@ -328,11 +341,11 @@ class CentroidEstimator(
 
                 sums.assign_exact(rows.arrays, codebook.book, 0, rows.n_samples, labels)
             else:
-                make_assigner(rows, codebook, "lloyd").assign(codebook, labels, labels)
+                self._assigner(rows, codebook).assign(codebook, labels, labels)
             labels[rows.directionless] = 0
             inertia = np.nan
             if measure:
-                distances = own_distances(rows, codebook, labels)
+                distances = own_distances(rows, self._yardstick(rows, codebook), labels)
                 inertia = float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
         return labels, inertia * self._inertia_scale()
 

@@ -29,6 +29,8 @@ class DenseCodebook:
     entangled = False
     #: The objective is a sum of distances, one for each row.
     by_rows = True
+    #: Empty clusters are given rows.
+    relocates = True
 
     @property
     def sizes(self) -> tuple[int]:

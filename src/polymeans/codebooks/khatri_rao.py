@@ -40,6 +40,8 @@ class GridCodebook:
     entangled = True
     #: The objective is a sum of distances, one for each row.
     by_rows = True
+    #: Empty clusters are given rows.
+    relocates = True
 
     def __init__(
         self,

@@ -50,6 +50,8 @@ class MetricCodebook:
     entangled = True
     #: The objective is no sum over rows.
     by_rows = False
+    #: Empty clusters are given rows.
+    relocates = True
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
+from polymeans.codebooks.factored import FactoredCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
 from polymeans.codebooks.metric import MetricCodebook
 from polymeans.codebooks.sums import SumCodebook
@@ -118,11 +119,18 @@ def make_statistics(rows: Any, codebook: Any) -> Any:
     if isinstance(codebook, MultiplicativeCodebook):
         if not codebook.stored:
             return DeferredStatistics(rows, codebook.n_clusters)
-        sums = np.zeros((codebook.n_clusters, codebook.n_features))
-        return ClusterStatistics(rows, sums, track=False)
+        return tabled_statistics(rows, codebook)
+    if isinstance(codebook, FactoredCodebook):
+        return tabled_statistics(rows, codebook)
     # A metric's centers are no sums to be followed feature by feature.
     track = False if isinstance(codebook, MetricCodebook) else None
     return ClusterStatistics(rows, codebook.numerators(), track)
+
+
+def tabled_statistics(rows: Any, codebook: Any) -> ClusterStatistics:
+    """Sums of all clusters, where centroids are not sums themselves but kept in a table."""
+    sums = np.zeros((codebook.n_clusters, codebook.n_features))
+    return ClusterStatistics(rows, sums, track=False)
 
 
 def make_assigner(rows: Any, codebook: Any, algorithm: str) -> Assigner:

@@ -136,6 +136,8 @@ def _fill_empty_clusters(
     labels: NDArray[np.int32],
 ) -> tuple[int, float | None]:
     """How many rows were moved, and the inertia before if it had to be computed."""
+    if not codebook.relocates:
+        return 0, None
     sizes = count_members(rows, codebook, labels)
     if all(size.all() for size in sizes):
         return 0, None

@@ -1,12 +1,13 @@
 """Two sparse factors under one budget of non-zeros, their supports found by selection.
 
-``Z ~ P X'``. With P fixed every row of X is a small problem of its own: write a column of Z with few
-columns of P. With X fixed every row of P is one too. So each side in turn is given some more
+``Z ~ P X'``. With P fixed every row of X is a small problem of its own: write a column of Z with
+few columns of P. With X fixed every row of P is one too. So each side in turn is given some more
 entries than it may keep, the least valuable ones are dropped one after the other
 (:mod:`polymeans.kernels.selection`), and values follow by exact least squares. Values are
 squared errors, so that both sides compete for one budget.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -186,7 +187,7 @@ class Side:
         n = self.shape[0]
         pieces = min(n, 16 * self.threads.n_threads)
         edges = [n * piece // pieces for piece in range(pieces + 1)]
-        self.threads.map(lambda r: function(*r), zip(edges[:-1], edges[1:]))
+        self.threads.map(lambda r: function(*r), itertools.pairwise(edges))
 
 
 def largest(values: NDArray[np.float64], n_entries: int) -> NDArray[np.bool_]:

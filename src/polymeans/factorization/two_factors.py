@@ -116,3 +116,14 @@ def begin(
     n_codes = max(1, n_nonzeros // 2)
     codes = side.solve(np.zeros(side.shape), largest(side.pursued(n_codes), n_codes))
     return Pair(atoms, codes) if flat else Pair(codes, atoms)
+
+
+def trial_error(
+    target: NDArray[np.float64], n_nonzeros: int, threads: Any, seed: int, n_rounds: int = 5
+) -> float:
+    """Squared error after a few rounds from one start, to compare targets by."""
+    if not target.any():
+        return 0.0
+    size = _sizes(target.shape, n_nonzeros)[-1]
+    pair = begin(target, size, n_nonzeros, threads, np.random.RandomState(seed))
+    return select(pair, target, n_nonzeros, threads, n_rounds=n_rounds)[1]

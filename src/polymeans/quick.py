@@ -1,0 +1,444 @@
+"""QuicK-means: centroids that are a product of sparse factors."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from polymeans._base import is_name, logger
+from polymeans._compat import FitProgress
+from polymeans._validation import check_choice, check_integer
+from polymeans.codebooks.factored import FactoredCodebook, multiplied_out
+from polymeans.engine.assignment import make_assigner, make_codebook, tabled_statistics
+from polymeans.engine.factored_assigner import FactoredScores
+from polymeans.engine.lloyd import Run, descend
+from polymeans.engine.relocation import count_members, own_distances, relocate_empty
+from polymeans.factorization._checks import check_n_factors, check_problem, check_sparsity
+from polymeans.factorization.factorize import METHODS, budget_for, factorize, factorize_in_two
+from polymeans.factorization.operator import FastOperator
+from polymeans.factorization.two_factors import trial_error
+from polymeans.factorization.update import ChainUpdate, PairUpdate, PalmUpdate
+from polymeans.kmeans import KMeans
+
+CENTERS = ("factored", "means")
+OFFSETS = ("auto", "zero", "median")
+
+#: Iterations and tolerance of the plain k-means that everything starts from.
+_PLAIN_ITER, _PLAIN_TOL = 300, 1e-4
+
+#: Steps over which the objective must have fallen noticeably: supports are selected within them.
+_STEPS_OF_GAIN = 4
+
+#: Sweeps of palm4MSA in each iteration of the paper's scheme.
+_PALM_SWEEPS = 50
+
+#: Multiplications below which it is not worth measuring which way of labelling is faster, and the
+#: rows it is measured on.
+_WORTH_MEASURING, _MEASURED_ROWS = 2**24, 2048
+
+
+@dataclass
+class _Plan:
+    """What all starts of a fit have in common."""
+
+    offset: NDArray[np.float64]
+    budget: int  #: non-zeros
+    level: int  #: sparsity level, no larger than there is room for
+    trace: list[float] = field(default_factory=list)  #: objective of the present start
+
+
+class QuickKMeans(KMeans):
+    """k-means whose centroids are a product of sparse factors: small, and fast to assign to.
+
+    **Idea.** All centroids together are a k x d matrix; it is kept as ``offset + S_1 S_2 ... S_Q``
+    with sparse factors [1]_. A new row needs as many multiplications as the factors have non-zeros,
+    not k d. Given labels, the best factors are a weighted factorization of the cluster means, so
+    Lloyd's loop stays what it is: assign, add up, refit; the objective never rises. The paper has
+    chains of ``log2`` many factors found by palm4MSA. Here two factors share one budget of
+    non-zeros and their supports are selected (:func:`polymeans.factorization.factorize`), which
+    loses a fraction as much at the same size.
+
+    **Use when** there are many clusters or many features and rows keep coming: quantization,
+    routing, coarse search, Nystroem landmarks. **Do not use when** d is small (there is nothing to
+    save) or labels are needed once: plain :class:`KMeans` is the start of this fit.
+
+    **Cost.** That of :class:`KMeans`, then seconds for the factorization (it grows with
+    k d min(k, d), not with the rows), then up to ``max_iter`` iterations. Assigning a row:
+    ``n_nonzeros_`` multiplications.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of centroids.
+    sparsity_level : int, default=5
+        The paper's: non-zeros per row or column of each of its factors. Here it stands for the
+        number of non-zeros the paper's chain has at least,
+        ``s * (k + (log2(max(k, d)) - 2) * min(k, d) + d)``. 3 is small, 5 loses little.
+    n_nonzeros : int or None, default=None
+        Non-zeros of all factors together, instead of ``sparsity_level``.
+    n_factors : int or "auto", default="auto"
+        "auto": two, or the paper's ``int(log2(max(k, d)))`` for method="palm4msa".
+    method : {"select", "palm4msa"}, default="select"
+        How supports are found. "palm4msa": as in the paper, for comparison.
+    centers : {"factored", "means"}, default="factored"
+        "factored": the centroids are the product itself. "means": the product only decides
+        labels; ``cluster_centers_`` are the exact means of the labelled rows, and the inertia is
+        measured from them, often as low as that of plain k-means.
+    offset : {"auto", "zero", "median"}, default="auto"
+        What is common to all centroids. It costs nothing when rows are assigned. "median": the
+        median of k-means' centroids; "auto": whichever factorizes better.
+    refit : bool, default=True
+        False: the factors of converged k-means are kept as they are.
+    init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
+            default="k-means++"
+        Where plain k-means begins, as in :class:`KMeans`.
+    n_init : "auto" or int, default="auto"
+        Number of starts, of which the best is kept. "auto": 1 for the careful methods and for
+        arrays, 10 for "random" and callables.
+    max_iter : int, default=50
+        Iterations with factored centroids at most.
+    tol : float, default=1e-4
+        Stop when four iterations together have lowered the objective by less than this share.
+    random_state : int, RandomState instance or None, default=None
+        Determines the starts.
+    n_threads : int or None, default=None
+        Threads to use; resolved anew in each call. None: all cores, or one inside a joblib worker.
+        -1: all cores. The result does not depend on it.
+    verbose : int, default=0
+        1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the dtype of the data, multiplied out when asked for (``centers="means"``:
+        stored).
+    factors_ : list of csr_array
+        From left to right, in the dtype of the data. ``offset_ + S_1 @ ... @ S_Q`` are the
+        factored centroids.
+    offset_ : ndarray of shape (n_features,)
+        Common to all centroids.
+    operator_ : FastOperator
+        The product of the factors, fast on rows: ``operator_.products(X)``,
+        ``operator_.nearest_one(x, offsets)``.
+    labels_ : ndarray of shape (n_samples,), int32
+        Nearest factored centroid of each row; the lowest index among equals.
+    inertia_ : float
+        Weighted sum of squared distances to ``cluster_centers_``.
+    kmeans_inertia_ : float
+        The same for the plain k-means it started from.
+    n_nonzeros_ : int
+        Non-zeros of all factors.
+    compression_ : float
+        ``n_clusters * n_features / n_nonzeros_``.
+    flops_per_row_ : int
+        Additions, multiplications and comparisons to label one row.
+    assignment_ : {"factored", "dense"}
+        How ``predict`` labels many rows: whichever was faster when it was measured at the end of
+        the fit. The labels are the same.
+    n_iter_ : int
+        Iterations with factored centroids of the best start.
+    n_parameters_ : int
+        Numbers the model consists of.
+    history_ : ndarray
+        One record for each iteration of the best start: ``inertia`` of the factored centroids
+        before they moved, ``n_moved`` rows that changed cluster, ``shift`` (sum of squared
+        centroid shifts) and ``seconds``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features seen during fit, where X has string names.
+
+    See Also
+    --------
+    KMeans : Free centroids.
+    L1KMeans : Sparse centroids.
+    KhatriRaoKMeans : Centroids that are sums or products of few vectors.
+    polymeans.factorization.factorize : The factorization alone.
+
+    Notes
+    -----
+    A cluster that loses all rows gets a row that is badly served, if that lowers the objective.
+
+    References
+    ----------
+    .. [1] L. Giffon, V. Emiya, H. Kadri, L. Ralaivola, "QuicK-means: accelerating inference for
+       K-means by learning fast transforms", Machine Learning, 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from polymeans import QuickKMeans
+    >>> X = load_digits().data
+    >>> model = QuickKMeans(n_clusters=64, n_nonzeros=1200, random_state=0).fit(X)
+    >>> round(model.compression_, 1), model.inertia_ < 1.05 * model.kmeans_inertia_
+    (3.4, True)
+    >>> bool((model.predict(X) == model.labels_).all())
+    True
+    """
+
+    #: What the parent has for parameters.
+    metric = "euclidean"
+    algorithm = "auto"
+
+    _uses_blas = True
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        sparsity_level: int = 5,
+        n_nonzeros: int | None = None,
+        n_factors: Any = "auto",
+        method: str = "select",
+        centers: str = "factored",
+        offset: str = "auto",
+        refit: bool = True,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.sparsity_level = sparsity_level
+        self.n_nonzeros = n_nonzeros
+        self.n_factors = n_factors
+        self.method = method
+        self.centers = centers
+        self.offset = offset
+        self.refit = refit
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    @property
+    def cluster_centers_(self) -> NDArray[Any]:
+        """Centroids, multiplied out when asked for."""
+        if "factors_" not in vars(self):
+            raise AttributeError("cluster_centers_ are there after fit.")
+        return self._table() if self._means is None else self._means
+
+    # --- what the base asks ------------------------------------------------------------------
+
+    def _passes(self) -> int:
+        return 4
+
+    def _check_own_parameters(self) -> None:
+        super()._check_own_parameters()
+        check_integer("sparsity_level", self.sparsity_level, 1)
+        check_choice("method", self.method, METHODS)
+        check_choice("centers", self.centers, CENTERS)
+        check_choice("offset", self.offset, OFFSETS)
+        if not is_name(self.n_factors, "auto"):
+            check_n_factors(self.n_factors)
+        if not isinstance(self.refit, bool | np.bool_):
+            raise TypeError(f"refit must be True or False, got {self.refit!r}.")
+        if self.n_nonzeros is not None:
+            check_integer("n_nonzeros", self.n_nonzeros, 2, "Each factor needs an entry.")
+            if self.method == "palm4msa":
+                raise ValueError(
+                    f'n_nonzeros={self.n_nonzeros} was given, but method="palm4msa" counts entries '
+                    'of rows and columns. Use sparsity_level, or method="select".'
+                )
+
+    @property
+    def _shift_tol(self) -> float:
+        return 0.0  # the objective tells better, see _report
+
+    def _report(self, step: Any, progress: FitProgress, codebook: Any, rows: Any) -> bool:
+        trace = rows.context.trace
+        trace.append(step.inertia)
+        trace = trace[-_STEPS_OF_GAIN - 1 :]
+        settled = len(trace) > _STEPS_OF_GAIN and trace[-1] >= trace[0] * (1 - self.tol)
+        return super()._report(step, progress, codebook, rows) or settled
+
+    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> FactoredCodebook:
+        plain = descend(
+            rows, super()._start(X, rows, start, rng), max_iter=_PLAIN_ITER, tol=_PLAIN_TOL
+        )
+        means = plain.codebook.book.numerators.astype(np.float64)
+        mass = np.bincount(plain.labels, weights=rows.weights, minlength=len(means))
+        weights = np.where(mass > 0, mass, 1e-3 * mass[mass > 0].min())
+        weights /= weights.sum()
+        if rows.context is None:  # one plan for all starts
+            rows.context = self._plan(means, weights, rows, rng)
+        plan = rows.context
+        plan.trace = []
+        factors = self._factorize(means - plan.offset, weights, plan, rows, rng)
+        update = self._update(plan, rows) if self.refit else None
+        codebook = FactoredCodebook(rows, factors, plan.offset, update, plain.inertia)
+        if self.verbose:
+            logger.info(
+                "k-means: inertia %.6g; factors with %d non-zeros",
+                plain.inertia,
+                codebook.n_parameters,
+            )
+        return codebook
+
+    def _plan(
+        self, means: NDArray[np.float64], weights: NDArray[np.float64], rows: Any, rng: Any
+    ) -> _Plan:
+        level = 1
+        if self.n_nonzeros is None or self.method == "palm4msa" or self._in_a_chain:
+            level = check_sparsity(self.sparsity_level, (len(means), rows.n_features))
+        chain = int(self.n_factors) if self._in_a_chain else None
+        budget = budget_for(means, self.n_nonzeros, level, chain)
+        zero, median = np.zeros(means.shape[1]), np.median(means, axis=0)
+        median = median.astype(rows.dtype).astype(np.float64)
+        offset = median if self.offset == "median" else zero
+        # The paper knows no offset; and where the median is zero there is nothing to choose.
+        if self.offset == "auto" and self.method == "select" and median.any():
+            seed = rng.randint(2**31 - 1)  # the same columns are drawn for both
+            problems = [check_problem(means - choice, weights) for choice in (zero, median)]
+            errors = [
+                problem.unit**2 * trial_error(problem.target, budget, rows.threads, seed)
+                for problem in problems
+            ]
+            offset = median if errors[1] < errors[0] else zero
+        return _Plan(offset, budget, level)
+
+    @property
+    def _in_a_chain(self) -> bool:
+        return not is_name(self.n_factors, "auto") and self.n_factors > 2
+
+    def _factorize(
+        self,
+        target: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        plan: _Plan,
+        rows: Any,
+        rng: Any,
+    ) -> tuple[sp.csr_array, ...]:
+        if self.method == "select" and not self._in_a_chain:
+            problem = check_problem(target, weights)
+            return factorize_in_two(problem, plan.budget, rows.threads, rng, 1.0).factors
+        return factorize(
+            target,
+            n_nonzeros=plan.budget if self.method == "select" else None,
+            sparsity_level=plan.level,
+            n_factors=self.n_factors,
+            method=self.method,
+            weights=weights,
+        ).factors
+
+    def _update(self, plan: _Plan, rows: Any) -> Any:
+        if self.method == "palm4msa":
+            return PalmUpdate(plan.level, _PALM_SWEEPS)
+        if self._in_a_chain:
+            return ChainUpdate(plan.budget)
+        return PairUpdate(plan.budget, rows.threads)
+
+    def _refined(self, run: Run, rows: Any) -> Run:
+        """Rows for empty clusters, if that lowers the objective in the end."""
+        if run.codebook.update is None:
+            return run
+        labels = run.labels.copy()
+        sizes = count_members(rows, run.codebook, labels)
+        if sizes[0].all():
+            return run
+        moved, _ = relocate_empty(rows, run.codebook, labels, sizes)
+        if not len(moved):
+            return run
+        old = run.codebook
+        codebook = FactoredCodebook(rows, old.factors, old.offset, old.update, old.start_inertia)
+        statistics = tabled_statistics(rows, codebook)
+        statistics.update(np.full(rows.n_samples, -1, dtype=np.int32), labels)
+        codebook.refit(statistics, np.arange(codebook.n_clusters))
+        other = descend(rows, codebook, max_iter=self.max_iter, tol=0.0)
+        if not other.inertia < run.inertia:
+            return run
+        other.steps = run.steps + [s for s in other.steps if s.inertia <= run.steps[-1].inertia]
+        return other
+
+    # --- labels ------------------------------------------------------------------------------
+
+    def _table(self) -> NDArray[Any]:
+        """Factored centroids, multiplied out."""
+        return multiplied_out(self.factors_, self.offset_, self.factors_[0].dtype)
+
+    def _fitted_vectors(self) -> list[NDArray[Any]]:
+        return [self._table()]
+
+    def _codebook(self, rows: Any, vectors: list[NDArray[Any]]) -> Any:
+        if self.assignment_ == "dense" or rows.dtype != self.factors_[0].dtype:
+            return make_codebook(rows, vectors[0])
+        return FactoredCodebook.given(rows, self.factors_, self.offset_, vectors[0])
+
+    def _assigner(self, rows: Any, codebook: Any) -> Any:
+        if isinstance(codebook, FactoredCodebook):
+            return FactoredScores(rows, codebook)
+        return super()._assigner(rows, codebook)
+
+    def _yardstick(self, rows: Any, codebook: Any) -> Any:
+        return codebook if self._means is None else make_codebook(rows, self._means)
+
+    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
+        codebook = run.codebook
+        factors = codebook.to_factors(rows)
+        offset = rows.external(codebook.offset[None])[0]
+        operator = FastOperator(factors)
+        means, inertia = None, run.inertia
+        if self.centers == "means":
+            means, inertia = _means(run, rows)
+        stored = 0 if means is None else means.size
+        return {
+            "factors_": list(factors),
+            "offset_": offset,
+            "operator_": operator,
+            "_means": means,
+            "labels_": run.labels,
+            "inertia_": inertia,
+            "kmeans_inertia_": codebook.start_inertia,
+            "n_nonzeros_": operator.nnz,
+            "compression_": operator.compression,
+            "flops_per_row_": 2 * operator.nnz + 2 * operator.shape[0],
+            "assignment_": _faster(rows, codebook),
+            "n_iter_": run.n_iter,
+            "n_parameters_": operator.nnz + int(np.count_nonzero(offset)) + stored,
+            "history_": self._history(run),
+        }
+
+
+def _means(run: Run, rows: Any) -> tuple[NDArray[Any], float]:
+    """Means of the labelled rows in the user's coordinates, and the inertia about them."""
+    statistics = tabled_statistics(rows, run.codebook)
+    statistics.update(np.full(rows.n_samples, -1, dtype=np.int32), run.labels)
+    means = run.codebook.centers.copy()  # who has no rows stays
+    used = statistics.mass > 0
+    means[used] = statistics.sums[used] / statistics.mass[used, None] + statistics.origin
+    means = rows.external(means)
+    distances = own_distances(rows, make_codebook(rows, means), run.labels)
+    return means, float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
+
+
+def _faster(rows: Any, codebook: FactoredCodebook) -> str:
+    """Which way of labelling rows is faster, measured where it matters."""
+    if rows.n_stored * codebook.n_clusters < _WORTH_MEASURING:
+        dense = codebook.n_clusters * codebook.n_features
+        return "factored" if codebook.n_parameters < dense else "dense"
+    some = np.arange(min(rows.n_samples, _MEASURED_ROWS))
+    sample = rows.subset(some, np.ones(len(some)))
+    labels = np.full(len(some), -1, dtype=np.int32)
+    table = make_codebook(sample, sample.external(codebook.centers))
+    ways = {
+        "factored": (FactoredScores(sample, codebook), codebook),
+        "dense": (make_assigner(sample, table, "lloyd"), table),
+    }
+    seconds = dict.fromkeys(ways, np.inf)
+    for _ in range(3):  # the first time may have to compile
+        for name, (assigner, book) in ways.items():
+            began = time.perf_counter()
+            assigner.assign(book, labels, labels)
+            seconds[name] = min(seconds[name], time.perf_counter() - began)
+    faster = min(seconds, key=seconds.__getitem__)
+    logger.debug("predict will use %s centroids: %s seconds", faster, seconds)
+    return faster
