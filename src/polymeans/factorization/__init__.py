@@ -3,6 +3,7 @@
 from polymeans.factorization.budget import guaranteed_n_nonzeros, published_n_factors
 from polymeans.factorization.chains import prune_and_grow
 from polymeans.factorization.hierarchical import hierarchical_palm4msa
+from polymeans.factorization.operator import FastOperator
 from polymeans.factorization.palm4msa import palm4msa
 from polymeans.factorization.projection import project_rows_and_columns
 from polymeans.factorization.refit import refit
@@ -10,6 +11,7 @@ from polymeans.factorization.result import Factorization
 
 __all__ = [
     "Factorization",
+    "FastOperator",
     "guaranteed_n_nonzeros",
     "hierarchical_palm4msa",
     "palm4msa",
