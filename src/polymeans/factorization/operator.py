@@ -330,4 +330,6 @@ def _check_offsets(offsets: ArrayLike, n_rows: int) -> NDArray[Any]:
             f"offsets must have shape ({n_rows},), one for each row of the operator, got "
             f"{offsets.shape}."
         )
+    if not np.isfinite(offsets).all():
+        raise ValueError("offsets must be finite, got NaN or infinity.")
     return offsets
