@@ -30,20 +30,20 @@ def check_problem(target: Any, weights: Any) -> Problem:
     """Check a target and the weights of its rows (None: all alike)."""
     target = check_matrix("target", target)
     n_rows = len(target)
-    if weights is None:
-        roots = np.ones(n_rows)
-    else:
+    roots = np.ones(n_rows)
+    if weights is not None:
         roots = np.sqrt(check_row_weights(weights, n_rows))
-        target = target * roots[:, None]
-    largest = np.abs(target).max()
+    with np.errstate(over="ignore"):
+        weighted = target * roots[:, None]
+        largest = float(np.abs(weighted).max())
+        if not np.isfinite(largest**2 * weighted.size if largest < 1e154 else np.inf):
+            raise ValueError(
+                "Squares of target, times weights, overflow (largest entry: "
+                f"{np.abs(target).max():g}). Divide target by its largest entry."
+            )
     unit = float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
-    target = target / unit
+    target = weighted / unit
     norm = unit * float(np.linalg.norm(target))
-    if not np.isfinite(norm * norm):
-        raise ValueError(
-            f"Squares of target overflow (largest entry with its weight: {largest:g}). Divide it "
-            "by its largest entry and multiply one of the factors by it."
-        )
     return Problem(target, roots, unit, norm)
 
 

@@ -107,7 +107,7 @@ def _split(
             residual, *others = chain.factors
             sides, pair_limits = [rest_shape, shapes[-n_split]], [rest, final[-n_split]]
             limits = [rest, *final[n_factors - n_split :]]
-        pair, _ = descend(residual, default_chain(sides), pair_limits, *options)
+        pair, _ = descend(residual, default_chain(residual, sides), pair_limits, *options)
         scale = chain.scale * pair.scale
         factors = [*others, *pair.factors] if at_right else [*pair.factors, *others]
         chain, errors = descend(target, Chain(factors, scale), limits, *options)

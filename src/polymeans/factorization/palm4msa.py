@@ -32,8 +32,8 @@ from polymeans.factorization.result import Factorization, multiply, to_csr
 #: A step is this much shorter than the gradient's Lipschitz constant allows, as published.
 _CAUTION = 1.001
 
-# Norms of products are needed to about three digits; they change little between sweeps.
-_POWER_ITERATIONS, _POWER_TOL = 100, 1e-4
+# As elsewhere; few iterations are enough, since norms change little between sweeps.
+_POWER_ITERATIONS, _POWER_TOL = 100, 1e-6
 
 #: Errors below this share of the target's squared norm are rounding.
 _ROUNDING = 1e-15
@@ -127,7 +127,7 @@ def palm4msa(
         check_n_factors(n_factors)
         level = check_sparsity(sparsity_level, shape)
         start = None
-        chain = default_chain(chain_shapes(shape, n_factors))
+        chain = default_chain(problem.target, chain_shapes(shape, n_factors))
     limits = chain_limits([factor.shape for factor in chain.factors], level)
     with Threads(1, one_blas_thread=True):
         chain, errors = descend(problem.target, chain, limits, max_iter, tol, step)
@@ -141,9 +141,17 @@ class Chain(NamedTuple):
     scale: float
 
 
-def default_chain(shapes: list[tuple[int, int]]) -> Chain:
-    """The published start: zero for the factor that is updated first, ones on the diagonal."""
+def default_chain(target: _Matrix, shapes: list[tuple[int, int]]) -> Chain:
+    """The published start: zero for the factor that is updated first, ones on the diagonal.
+
+    A tall left factor has its ones in the first rows of the target that are not zero: others would
+    give the right factor nothing to begin with, ever.
+    """
     factors = [np.eye(*shape) / np.sqrt(min(shape)) for shape in shapes[:-1]]
+    n_rows, n_columns = shapes[0]
+    if n_rows > n_columns:
+        order = np.argsort(~target.any(axis=1), kind="stable")
+        factors[0] = factors[0][np.argsort(order, kind="stable")]
     return Chain([*factors, np.zeros(shapes[-1])], 1.0)
 
 

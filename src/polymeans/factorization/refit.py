@@ -258,11 +258,10 @@ def _by_cholesky(matrix: _Matrix, wanted: _Matrix) -> _Matrix | None:
     size[size <= 0] = 1.0
     matrix.flat[:: len(matrix) + 1] = size * (1.0 + _RIDGE)
     try:
-        return scipy.linalg.solve(
-            matrix, wanted, assume_a="pos", overwrite_a=True, check_finite=False
-        )
+        factor = scipy.linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None
+    return scipy.linalg.cho_solve(factor, wanted, check_finite=False)
 
 
 def _by_conjugate_gradients(
