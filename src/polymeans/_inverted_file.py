@@ -122,17 +122,21 @@ class InvertedFile:
         n_threads: int | None,
     ) -> None:
         """Into all clusters that may have one of the nearest rows."""
-        if labels is None:  # only to serve queries together that need the same clusters
+        if labels is None:
             _, labels = self._probes(queries, None, 0, 1, n_threads)
         together = np.argsort(labels, kind="stable")
         bounds = self.bounds
 
         def look(lo: int) -> None:
             chosen = together[lo : lo + _QUERIES]
+            home = labels[chosen]
+            # The nearest cluster first: what is found there leaves little to look for elsewhere.
+            for c in np.unique(home):
+                compare(chosen[home == c], c)
             least = bounds.least(queries[chosen])
             for c in np.argsort(least.min(axis=0), kind="stable"):
                 # At an equal distance a lower row number may still come first.
-                possible = ~(least[:, c] > compare.distances[chosen, -1])
+                possible = ~(least[:, c] > compare.distances[chosen, -1]) & (home != c)
                 if self.sizes[c] and possible.any():
                     compare(chosen[possible], c)
 
@@ -163,7 +167,8 @@ class InvertedFile:
         for lo in range(0, len(short), step):
             some = short[lo : lo + step]
             part = queries if len(some) == m else queries[some]
-            scores = self.landmarks.squares - 2 * self.landmarks.products(part, n_threads)
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = self.landmarks.squares - 2 * self.landmarks.products(part, n_threads)
             if n_probe == 1 and labels is not None:
                 scores[np.arange(len(some)), labels[some]] = -np.inf  # the query's own comes first
             pairs += self._nearest(some, scores, n_wanted, n_probe)

@@ -1,5 +1,6 @@
 """Landmarks: points that all rows form inner products with, by the fastest way there is."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
 def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:
     """The clusterer if it is fitted, else a fitted copy of it; ``default()`` makes one for None."""
     if clusterer is None:
-        return default().fit(X)
+        with warnings.catch_warnings():
+            # Few features leave nothing to save, and factors become dense: as it should be.
+            warnings.filterwarnings("ignore", message="sparsity_level")
+            return default().fit(X)
     for name in ("fit", "predict"):
         if not hasattr(clusterer, name):
             raise TypeError(
@@ -78,7 +82,9 @@ class Landmarks:
             out = np.empty((X.shape[0], centers.shape[1]), dtype=X.dtype)
 
             def multiply(block: tuple[int, int]) -> None:
-                out[slice(*block)] = X[slice(*block)] @ centers
+                # What overflows is the caller's business; threads do not inherit its settings.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    out[slice(*block)] = X[slice(*block)] @ centers
 
             threads.map(multiply, reduction_blocks(X.shape[0]))
         return out

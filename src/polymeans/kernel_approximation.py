@@ -32,6 +32,9 @@ SEEDS = ("uniform", "k-means")
 #: Rows whose kernel values are held at a time.
 _BLOCK = 4096
 
+#: Squared norms whose inner products float32 holds for certain.
+_SMALLEST, _LARGEST = 1e-24, 1e30
+
 
 class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers here: kernels, and what follows once there are landmarks.
@@ -168,8 +171,16 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _values_with_landmarks(self, X: Any) -> NDArray[np.float64]:
         if callable(self.kernel):
             return self._called(X, self.components_)
+        squares = squared_norms(X)
+        largest = squares.max(initial=0.0)
+        if not np.isfinite(largest):
+            raise ValueError(
+                "X has rows whose squared norm is beyond float64. Divide all rows by a number."
+            )
+        if not _SMALLEST <= largest <= _LARGEST:  # float32 would lose the products
+            X = X.astype(np.float64, copy=False)
         products = self._landmarks.products(X, self.n_threads).astype(np.float64, copy=False)
-        return self._kernel(products, squared_norms(X), self._landmarks.squares)
+        return self._kernel(products, squares, self._landmarks.squares)
 
     def _called(self, X: Any, Y: Any) -> NDArray[np.float64]:
         shape = (X.shape[0], Y.shape[0])

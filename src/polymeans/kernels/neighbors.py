@@ -57,7 +57,7 @@ def offer_dense(
             r = first + b
             squares = query_squares[q] + row_squares[r]
             least = squares - 2.0 * np.float64(products[a, b]) - relative * squares - absolute
-            if least > worst:  # not where products have overflowed
+            if worst < least < np.inf:  # where products have overflowed, nothing is known
                 continue
             if numbers[r] == own[q]:
                 continue
@@ -127,7 +127,7 @@ def offer_sparse(
                 product += np.float64(values[p]) * spread[features[p]]
             squares = query_squares[q] + row_squares[r]
             least = squares - 2.0 * product - relative * squares - absolute
-            if least > worst:
+            if worst < least < np.inf:
                 continue
             if numbers[r] == own[q]:
                 continue
