@@ -9,6 +9,7 @@ from polymeans._base import is_name
 from polymeans._validation import check_choice, check_integer, check_positive
 from polymeans.codebooks.l1 import L1Codebook
 from polymeans.engine.lloyd import Run, descend
+from polymeans.factorization.operator import FastOperator
 from polymeans.kmeans import KMeans
 
 #: Share of the mean l1 norm of k-means' centroids that ``radius="auto"`` leaves.
@@ -84,6 +85,8 @@ class L1KMeans(KMeans):
         The same less ``offset_``, without their zeros.
     offset_ : ndarray of shape (n_features,)
         Center of the ball.
+    operator_ : FastOperator
+        ``sparse_centers_``, fast on rows: ``operator_.products(X)``.
     radius_ : float
         Radius of the ball the centroids are in.
     n_nonzeros_ : int
@@ -214,6 +217,7 @@ class L1KMeans(KMeans):
         sparse = sp.csr_array(rows.external(run.codebook.sparse))
         return attributes | {
             "sparse_centers_": sparse,
+            "operator_": FastOperator([sparse]),
             "offset_": rows.external(run.codebook.offset[None])[0],
             "radius_": float(run.codebook.radius) * rows.unit,
             "n_nonzeros_": int(sparse.nnz),
