@@ -109,7 +109,7 @@ class FastOperator(LinearOperator):
 
         if x.dtype != self.dtype:
             return _apply(self.factors, x)
-        return row_product(self._flat, np.ascontiguousarray(x).ravel())
+        return row_product(*self._flat, np.ascontiguousarray(x).ravel())
 
     def _matmat(self, X: NDArray[Any]) -> NDArray[Any]:
         if X.dtype.kind != "f" or X.dtype.itemsize > 8:
@@ -217,7 +217,7 @@ class FastOperator(LinearOperator):
         -------
         int
         """
-        return self._nearest_one(self._flat, x, offsets)
+        return self._nearest_one(*self._flat, x, offsets)
 
     @cached_property
     def _nearest_one(self) -> Callable[..., int]:

@@ -1,12 +1,12 @@
 """Products of sparse factors applied to rows: labels, products, one row at a time.
 
-A block of rows is laid side by side (:mod:`polymeans.kernels.lanes`). The last factor meets the
-rows while they are being transposed, a tile of features at a time, column by column; the others
-sum up their rows from what the one before left in the first-level cache; the first one's sums are
-looked at and forgotten. So the rows are read once and nothing of their size is written.
+A block of rows is laid side by side (:mod:`polymeans.kernels.lanes`), transposed into the
+second-level cache. Each factor then sums up its rows from what the one before left there, and the
+first one's sums are looked at and forgotten. So the rows are read once and nothing of their size
+is written.
 
-Columns of a tile, and rows of inner factors, are taken in order of their number of entries:
-loops of equal length follow each other then, which is what branch prediction needs.
+Rows of a factor are taken in order of their number of entries where that is allowed: loops of
+equal length follow each other then, which is what branch prediction needs.
 """
 
 from collections.abc import Sequence
@@ -20,27 +20,29 @@ from polymeans.kernels.compile import kernel
 from polymeans.kernels.lanes import (
     LINE_BYTES,
     TURN_BYTES,
+    collect_rows,
     gather_rows,
     lane_array,
     n_lanes,
     scan_rows,
-    spread_columns,
     turn_rows,
 )
 from polymeans.kernels.rows import exact_score
 
-#: Features transposed before their columns are met: four kilobytes of lanes.
-TILE = 64
+#: Features transposed at a time: they fill a quarter of a megabyte, half a second-level cache.
+TILE = 4096
 
 
 class Chain(NamedTuple):
     """Factors as lanes take them."""
 
-    tiles: np.ndarray  # (n_tiles + 1,) which of the columns below lie in each tile of features
-    columns: np.ndarray  # (n_columns,) int32 place of each column's feature in its tile
-    column_of: np.ndarray  # (d,) int32 which column a feature has, -1: one without entries
-    column_starts: np.ndarray  # (n_columns + 1,) entries of the last factor, by column
-    column_places: np.ndarray  # (nnz,) int32
+    tiles: np.ndarray  # (n_tiles + 1,) which of the lines below meet each tile of features
+    lines: np.ndarray  # (n_lines,) int32 rows of the last factor, as far as they have entries there
+    line_starts: np.ndarray  # (n_lines + 1,) entries of the last factor, by line
+    line_places: np.ndarray  # (nnz,) int32 features, inside their tile
+    line_values: np.ndarray  # (nnz,)
+    column_starts: np.ndarray  # (d + 1,) the same entries by feature, for CSR rows
+    column_rows: np.ndarray  # (nnz,) uint32
     column_values: np.ndarray  # (nnz,)
     heights: np.ndarray  # (Q,) rows of each factor, the last one's first
     row_starts: np.ndarray  # entries of the other factors, by row; each has one end more than rows
@@ -51,7 +53,7 @@ class Chain(NamedTuple):
 class Room(NamedTuple):
     """Room for the dealings of one block of rows with a chain."""
 
-    tile: np.ndarray  # (TILE, lanes) features
+    tile: np.ndarray  # (at most TILE, lanes) features
     front: np.ndarray  # (height, lanes) what one factor leaves
     back: np.ndarray  # (height, lanes) and the next one
     lengths: np.ndarray  # (1, lanes)
@@ -72,11 +74,14 @@ class Doubt(NamedTuple):
 
 
 class Flat(NamedTuple):
-    """Factors one behind the other, the last first, for single rows."""
+    """Factors one behind the other, the last first, for single rows.
 
-    heights: np.ndarray  # (Q,)
-    starts: np.ndarray  # (sum of heights + 1,)
-    indices: np.ndarray  # (nnz,) int32
+    Unsigned, so that numba need not look for negative indices: that would double the time.
+    """
+
+    heights: np.ndarray  # (Q,) uint64
+    starts: np.ndarray  # (sum of heights + 1,) uint64
+    indices: np.ndarray  # (nnz,) uint32
     values: np.ndarray  # (nnz,)
 
 
@@ -114,27 +119,34 @@ def pack_chain(factors: Sequence[sp.csr_array], dtype: DTypeLike) -> Chain:
         factors[q] = factors[q][order]
         factors[q - 1] = sp.csr_array(factors[q - 1][:, order])
 
-    last = sp.csc_array(factors[-1])
-    n_features = last.shape[1]
-    feature = np.arange(n_features)
-    lengths = np.diff(last.indptr)
-    order = np.lexsort((lengths, feature // TILE))
-    order = order[lengths[order] > 0]
-    column_of = np.full(n_features, -1, dtype=np.int32)
-    column_of[order] = np.arange(len(order))
+    last = factors[-1].tocoo()
+    height, n_features = last.shape
     n_tiles = -(-n_features // TILE)
-    last = last[:, order]
+    # One line for each row and tile that have entries in common.
+    line, line_of, lengths = np.unique(
+        last.col.astype(np.int64) // TILE * height + last.row,
+        return_inverse=True,
+        return_counts=True,
+    )
+    order = np.lexsort((lengths, line // height))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    entries = np.argsort(rank[line_of], kind="stable")
+    line = line[order]
+    by_column = factors[-1].tocsc()
 
     rest = factors[-2::-1]
     ends = np.cumsum([0] + [factor.nnz for factor in rest])
     return Chain(
-        np.searchsorted(order // TILE, np.arange(n_tiles + 1)),
-        _places(order % TILE),
-        column_of,
-        last.indptr.astype(np.int64),
-        _places(last.indices),
-        last.data,
-        np.array([factors[-1].shape[0], *(factor.shape[0] for factor in rest)]),
+        np.searchsorted(line // height, np.arange(n_tiles + 1)),
+        _places(line % height),
+        np.concatenate([[0], np.cumsum(lengths[order])]),
+        _places(last.col[entries] % TILE),
+        last.data[entries],
+        by_column.indptr.astype(np.int64),
+        by_column.indices.astype(np.uint32),
+        by_column.data,
+        np.array([height, *(factor.shape[0] for factor in rest)]),
         np.concatenate([factor.indptr + end for factor, end in zip(rest, ends)]).astype(np.int64),
         _places(np.concatenate([factor.indices for factor in rest])),
         np.concatenate([factor.data for factor in rest]),
@@ -150,9 +162,9 @@ def pack_flat(factors: Sequence[sp.csr_array], dtype: DTypeLike) -> Flat:
     ordered = list(reversed(factors))
     lengths = np.concatenate([[0], *(np.diff(factor.indptr) for factor in ordered)])
     return Flat(
-        np.array([factor.shape[0] for factor in ordered]),
-        np.cumsum(lengths),
-        np.concatenate([factor.indices for factor in ordered]).astype(np.int32),
+        np.array([factor.shape[0] for factor in ordered], dtype=np.uint64),
+        np.cumsum(lengths).astype(np.uint64),
+        np.concatenate([factor.indices for factor in ordered]).astype(np.uint32),
         np.concatenate([factor.data for factor in ordered]).astype(dtype),
     )
 
@@ -162,9 +174,10 @@ def make_room(chain: Chain, products: bool = False) -> Room:
     dtype = chain.column_values.dtype
     lanes = n_lanes(dtype)
     height = int(chain.heights.max())
+    n_features = len(chain.column_starts) - 1
     padded = -(-int(chain.heights[-1]) // lanes) * lanes
     return Room(
-        lane_array(TILE, dtype),
+        lane_array(min(n_features, TILE), dtype),
         lane_array(height, dtype),
         lane_array(height, dtype),
         lane_array(1, dtype),
@@ -205,14 +218,15 @@ def enter_dense(values, first, last, shift, shifted, chain, room):
             for t in range(begin, end):
                 for lane in range(lanes):
                     tile[t - begin, lane] -= shift[t]
-        spread_columns(
+        first_line, last_line = chain.tiles[number], chain.tiles[number + 1]
+        collect_rows(
+            chain.line_starts,
+            first_line,
+            last_line - first_line,
+            chain.line_places,
+            chain.line_values,
             tile,
-            chain.tiles[number],
-            chain.tiles[number + 1],
-            chain.columns,
-            chain.column_starts,
-            chain.column_places,
-            chain.column_values,
+            chain.lines,
             front,
         )
     return finite
@@ -223,14 +237,15 @@ def enter_sparse(indptr, indices, values, first, last, chain, room):
     """The same for CSR rows: each meets the columns of its own features only."""
     front = room.front
     front[: chain.heights[0]] = 0.0
+    starts, members, entries = chain.column_starts, chain.column_rows, chain.column_values
     for i in range(first, min(first + front.shape[1], last + 1)):
+        # Unsigned, so that numba need not look for negative indices.
+        lane = np.uint64(i - first)
         for p in range(indptr[i], indptr[i + 1]):
-            c = chain.column_of[indices[p]]
-            if c < 0:
-                continue
             x = values[p]
-            for q in range(chain.column_starts[c], chain.column_starts[c + 1]):
-                front[chain.column_places[q] // LINE_BYTES, i - first] += chain.column_values[q] * x
+            feature = indices[p]
+            for q in range(np.uint64(starts[feature]), np.uint64(starts[feature + 1])):
+                front[members[q], lane] += entries[q] * x
 
 
 @kernel
@@ -427,38 +442,43 @@ def assign_sparse(rows, norms, book, chain, doubt, lo, hi, labels, room):
 # --- single rows -------------------------------------------------------------------------------
 
 
-@kernel
-def row_product(flat, x):
+@kernel(fastmath={"contract"})
+def row_product(
+    heights,  # IN  what follows is a Flat; single arrays are handed over faster
+    starts,
+    indices,
+    values,
+    x,  # IN  (d,)
+):
     """``V @ x`` for one dense row."""
+    one, two = np.uint64(1), np.uint64(2)
     source = x
-    begin = 0
-    for q in range(flat.heights.shape[0]):
-        height = flat.heights[q]
-        target = np.empty(height, dtype=flat.values.dtype)
-        p = flat.starts[begin]
+    begin = np.uint64(0)
+    for q in range(heights.shape[0]):
+        height = heights[q]
+        target = np.empty(height, dtype=values.dtype)
+        p = starts[begin]
         for i in range(height):
-            end = flat.starts[begin + i + 1]
-            # Four sums, so that none has to wait for its last addition.
-            s0 = s1 = s2 = s3 = flat.values.dtype.type(0)
-            while p + 4 <= end:
-                s0 += flat.values[p] * source[flat.indices[p]]
-                s1 += flat.values[p + 1] * source[flat.indices[p + 1]]
-                s2 += flat.values[p + 2] * source[flat.indices[p + 2]]
-                s3 += flat.values[p + 3] * source[flat.indices[p + 3]]
-                p += 4
-            while p < end:
-                s0 += flat.values[p] * source[flat.indices[p]]
-                p += 1
-            target[i] = (s0 + s1) + (s2 + s3)
-        begin += height
+            begin += one
+            end = starts[begin]
+            # Two sums, so that neither has to wait for its last addition.
+            even = odd = values.dtype.type(0)
+            while p + two <= end:
+                even += values[p] * source[indices[p]]
+                odd += values[p + one] * source[indices[p + one]]
+                p += two
+            if p < end:
+                even += values[p] * source[indices[p]]
+                p += one
+            target[i] = even + odd
         source = target
     return source
 
 
-@kernel
-def row_nearest(flat, x, offsets):
+@kernel(fastmath={"contract"})
+def row_nearest(heights, starts, indices, values, x, offsets):
     """The c with the smallest ``offsets[c] - 2 (V x)_c``, the lowest among equals."""
-    products = row_product(flat, x)
+    products = row_product(heights, starts, indices, values, x)
     label = 0
     best = offsets[0] - 2 * products[0]
     for c in range(1, products.shape[0]):

@@ -204,43 +204,6 @@ def turn_rows(typingctx, X, first, last, begin, end, target, lane):
 # --- factors -----------------------------------------------------------------------------------
 
 
-@intrinsic
-def spread_columns(typingctx, source, first, last, columns, starts, places, values, target):
-    """``target[places[p]] += values[p] * source[columns[c]]`` for columns first:last.
-
-    The entries p of column c are ``starts[c]:starts[c + 1]``.
-    """
-    index = types.int64
-    signature = types.void(source, index, index, columns, starts, places, values, target)
-
-    def codegen(context, builder, signature, args):
-        lanes = _Lanes(context, builder, signature.args[0])
-        _, first, last, *_ = args
-        source = lanes.address(signature.args[0], args[0])
-        columns, starts, places, values = (
-            lanes.data(signature.args[q], args[q]) for q in (3, 4, 5, 6)
-        )
-        target = lanes.address(signature.args[7], args[7])
-
-        def column(c, carried):
-            x = lanes.load(lanes.line(source, lanes.get_index(columns, c)))
-            end = lanes.get_index(starts, builder.add(c, _I64(1)))
-
-            def entry(p, _):
-                line = lanes.line(target, lanes.get_index(places, p))
-                value = lanes.everywhere(lanes.get(values, p))
-                lanes.store(multiply_add(builder, value, x, lanes.load(line)), line)
-                return []
-
-            loop(builder, carried[0], end, 1, [], entry)
-            return [end]
-
-        loop(builder, first, last, 1, [lanes.get_index(starts, first)], column)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
 class _Rows:
     """Emits sums over the stored entries of a factor's rows."""
 
@@ -258,8 +221,8 @@ class _Rows:
     def end(self, i):
         return self.lanes.get_index(self.starts, self.lanes.builder.add(i, _I64(1)))
 
-    def total(self, begin, end):
-        """Σ values[p] * source[places[p]], in two running sums: one would wait for itself."""
+    def total(self, begin, end, initial):
+        """initial + Σ values[p] * source[places[p]], in two sums: one would wait for itself."""
         lanes, builder = self.lanes, self.lanes.builder
 
         def add(p, total):
@@ -271,7 +234,7 @@ class _Rows:
             return [add(builder.add(p, _I64(q)), total) for q, total in enumerate(totals)]
 
         even = builder.add(begin, builder.and_(builder.sub(end, begin), _I64(-2)))
-        one, two = loop(builder, begin, even, 2, [lanes.zero, lanes.zero], pair)
+        one, two = loop(builder, begin, even, 2, [initial, lanes.zero], pair)
         (one,) = loop(builder, even, end, 1, [one], lambda p, totals: [add(p, totals[0])])
         return builder.fadd(one, two)
 
@@ -292,7 +255,35 @@ def gather_rows(typingctx, starts, first, n_rows, places, values, source, target
 
         def row(i, carried):
             end = rows.end(i)
-            lanes.store(rows.total(carried[0], end), builder.gep(target, [i]))
+            total = rows.total(carried[0], end, lanes.zero)
+            lanes.store(total, builder.gep(target, [i]))
+            return [end]
+
+        loop(builder, _I64(0), rows.n_rows, 1, [rows.begin], row)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def collect_rows(typingctx, starts, first, n_rows, places, values, source, lines, target):
+    """The same for rows in any order: ``target[lines[first + i]] +=`` what row i sums up to.
+
+    ``lines`` are places in the target. Rows without entries may be left out.
+    """
+    index = types.int64
+    signature = types.void(starts, index, index, places, values, source, lines, target)
+
+    def codegen(context, builder, signature, args):
+        lanes = _Lanes(context, builder, signature.args[5])
+        rows = _Rows(lanes, signature, args)
+        lines = builder.gep(lanes.data(signature.args[6], args[6]), [args[1]])
+        target = lanes.address(signature.args[7], args[7])
+
+        def row(i, carried):
+            end = rows.end(i)
+            line = lanes.line(target, lanes.get_index(lines, i))
+            lanes.store(rows.total(carried[0], end, lanes.load(line)), line)
             return [end]
 
         loop(builder, _I64(0), rows.n_rows, 1, [rows.begin], row)
@@ -340,7 +331,7 @@ def scan_rows(
         def row(i, carried):
             begin, best, second, label = carried
             end = rows.end(i)
-            total = rows.total(begin, end)
+            total = rows.total(begin, end, lanes.zero)
             score = builder.fsub(lanes.everywhere(lanes.get(offsets, i)), total)
             slope = builder.fneg(lanes.everywhere(lanes.get(slopes, i)))
             score = multiply_add(builder, slope, lengths, score)
