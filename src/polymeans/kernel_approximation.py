@@ -29,8 +29,8 @@ KERNELS = ("rbf", "linear", "polynomial", "poly", "sigmoid", "cosine")
 
 SEEDS = ("uniform", "k-means")
 
-#: Rows whose kernel values are held at a time.
-_BLOCK = 4096
+#: Rows whose kernel values are held at a time, and those one thread multiplies at a time.
+_BLOCK, _PIECE = 4096, 512
 
 #: Squared norms whose inner products float32 holds for certain.
 _SMALLEST, _LARGEST = 1e-24, 1e30
@@ -91,11 +91,14 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         X = check_rows(self, X, reset=False)
         out = np.empty((X.shape[0], len(self.components_)), dtype=X.dtype)
         normalization = self.normalization_.astype(X.dtype, copy=False)
-        for lo in range(0, X.shape[0], _BLOCK):
-            part = X[lo : lo + _BLOCK]
-            values = self._values_with_landmarks(part).astype(X.dtype, copy=False)
-            with Threads(1, one_blas_thread=True):  # the same bits for any number of threads
-                np.matmul(values, normalization, out=out[lo : lo + _BLOCK])
+        # BLAS with one thread for each piece: the same bits for any number of threads.
+        with Threads(self.n_threads, one_blas_thread=True) as threads:
+            for lo in range(0, X.shape[0], _BLOCK):
+                block = out[lo : lo + _BLOCK]
+                values = self._values_with_landmarks(X[lo : lo + _BLOCK])
+                values = values.astype(X.dtype, copy=False)
+                pieces = [slice(i, i + _PIECE) for i in range(0, len(values), _PIECE)]
+                _multiply(threads, pieces, values, normalization, block)
         return out
 
     def kernel_values(self, X: Any, Y: Any = None) -> NDArray[np.float64]:
@@ -536,6 +539,10 @@ def nystroem_error(
         total += float(np.sum(K * K))
         wrong += float(np.sum((K - Z[lo : lo + _BLOCK] @ Z.T) ** 2))
     return float(np.sqrt(wrong / total)) if total > 0 else 0.0
+
+
+def _multiply(threads: Threads, pieces: list[slice], A: Any, B: Any, out: NDArray[Any]) -> None:
+    threads.map(lambda piece: np.matmul(A[piece], B, out=out[piece]), pieces)
 
 
 def _inverse_root(W: NDArray[np.float64], precision: float) -> NDArray[np.float64]:
