@@ -145,6 +145,20 @@ def test_most_rows_need_no_exact_scores(dtype, sparse):
     assert len(np.unique(labels)) > 10
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_more_features_than_are_transposed_at_a_time(sparse):
+    rng = np.random.default_rng(9)
+    n_features = factored.TILE + 130
+    factors = [np.round(random_factor(rng, s, 0.02)) for s in [(20, 30), (30, n_features)]]
+    X = np.round(random_factor(rng, (50, n_features), 0.1)).astype(np.float32)
+    rows = make_rows(sp.csr_array(X) if sparse else X)
+    if sparse:
+        factors[-1] = factors[-1][:, rows.order]
+    codebook = Codebook(factors, np.zeros(factors[-1].shape[1]), np.float32, sparse)
+    labels, _ = assigned(rows, codebook)
+    np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
+
+
 def test_one_centroid_far_away_does_not_blur_the_others():
     rng = np.random.default_rng(4)
     factors = [random_factor(rng, shape, 0.3) for shape in [(30, 40), (40, 100)]]

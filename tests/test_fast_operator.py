@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator, svds
 
 from polymeans.factorization import FastOperator
+from polymeans.kernels.factored import TILE
 
 
 def random_factors(rng, sizes, density, dtype=np.float64):
@@ -106,6 +107,33 @@ def test_same_bits_for_any_number_of_threads(sparse):
         np.testing.assert_array_equal(products[other], products[0])
         np.testing.assert_array_equal(labels[other], labels[0])
     assert len(np.unique(labels[0])) > 5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_more_features_than_are_transposed_at_a_time(dtype):
+    rng = np.random.default_rng(8)
+    factors = random_factors(rng, [20, 30, 2 * TILE + 77], 0.01, dtype)
+    factors[-1][3] = 0  # a row without entries, and one with entries in a single tile
+    factors[-1][4, :TILE] = 0
+    X = rng.standard_normal((19, 2 * TILE + 77)).astype(dtype)
+    expected = X.astype(np.float64) @ multiplied(factors).T
+    operator = FastOperator(factors)
+    np.testing.assert_allclose(operator.products(X), expected, rtol=0, atol=1e-4)
+    np.testing.assert_array_equal(operator.nearest(X, np.zeros(20)), expected.argmax(axis=1))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble, np.int8, ">f4", ">f8"])
+def test_rows_of_any_real_dtype(kind):
+    operator = FastOperator([np.eye(3, 5, dtype=np.float32)])
+    X = np.arange(20).reshape(4, 5).astype(kind)
+    X.flags.writeable = False
+    products = operator.products(X)
+    np.testing.assert_array_equal(products, X[:, :3].astype(np.float64))
+    assert products.dtype == (np.float32 if kind in (np.float16, np.float32, ">f4") else np.float64)
+    np.testing.assert_array_equal(operator.nearest(X, np.zeros(3)), [2, 2, 2, 2])
+    if kind not in (np.float16, np.longdouble):
+        rows = sp.csr_array(X.astype(np.dtype(kind).newbyteorder("=")))
+        np.testing.assert_array_equal(operator.products(rows), products)
 
 
 def test_scales_between_factors_do_not_matter():

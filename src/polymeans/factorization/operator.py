@@ -261,7 +261,7 @@ class FastOperator(LinearOperator):
             )
         if X.dtype.kind not in "biuf":
             raise TypeError(f"X must have real numbers, got dtype {X.dtype}.")
-        dtype = np.result_type(X.dtype if X.dtype.kind == "f" else np.float64, self.dtype)
+        dtype = np.result_type(_working_dtype(X.dtype), self.dtype)
         if sp.issparse(X):
             X = X.tocsr().astype(dtype, copy=False)
             if not np.isfinite(X.data).all():
@@ -303,6 +303,11 @@ def _check_factors(factors: Sequence[Any]) -> tuple[sp.csr_array, ...]:
     return tuple(array.astype(dtype, copy=False) for array in arrays)
 
 
+def _working_dtype(dtype: Any) -> Any:
+    """float32 for floats that fit into it, else float64."""
+    return np.float32 if dtype.kind == "f" and dtype.itemsize <= 4 else np.float64
+
+
 def _as_csr(number: int, factor: Any) -> sp.csr_array:
     if not sp.issparse(factor):
         factor = np.asarray(factor)
@@ -313,8 +318,7 @@ def _as_csr(number: int, factor: Any) -> sp.csr_array:
         )
     if factor.dtype.kind not in "biuf":
         raise TypeError(f"factors[{number}] must have real numbers, got dtype {factor.dtype}.")
-    dtype = np.float32 if factor.dtype in (np.float16, np.float32) else np.float64
-    array = sp.csr_array(factor, dtype=dtype, copy=True)
+    array = sp.csr_array(factor, dtype=_working_dtype(factor.dtype), copy=True)
     if not np.isfinite(array.data).all():
         raise ValueError(f"factors[{number}] must have finite entries, got NaN or infinity.")
     array.sum_duplicates()
