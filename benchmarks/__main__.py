@@ -16,6 +16,10 @@ NAMES = {
     "khatri-rao-speed": "time of an iteration on grids and memory against scikit-learn",
     "nonredundant": "quality and time of fits, choice of views and growth against ClustPy",
     "transformed": "quality, time and memory of transformed k-means on documents, growth",
+    "quick-table3": "the QuicK-means paper's Table 3: loss at equal numbers of non-zeros",
+    "quick-table4": "its Table 4: neighbours, Nystroem features and classes",
+    "factorization": "sparse factors of centroids against pyfaust",
+    "quick-predict": "labels through sparse factors against the dense product",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
 }
 

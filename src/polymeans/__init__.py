@@ -8,8 +8,10 @@ first use.
 from polymeans.decomposition import decompose_centroids
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
+from polymeans.l1 import L1KMeans
 from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.preprocessing import label_features
+from polymeans.quick import QuickKMeans
 from polymeans.selection import KhatriRaoSelector
 from polymeans.structure import balanced_sizes, diagnose_structure
 from polymeans.transformed import TransformedKMeans
@@ -20,7 +22,9 @@ __all__ = [
     "KMeans",
     "KhatriRaoKMeans",
     "KhatriRaoSelector",
+    "L1KMeans",
     "NonRedundantKMeans",
+    "QuickKMeans",
     "TransformedKMeans",
     "__version__",
     "balanced_sizes",

@@ -266,6 +266,8 @@ class QuickKMeans(KMeans):
             rows, super()._start(X, rows, start, rng), max_iter=_PLAIN_ITER, tol=_PLAIN_TOL
         )
         means = plain.codebook.book.numerators.astype(np.float64)
+        # What summing about the rows' origin leaves of a zero is no entry.
+        means[np.abs(means) <= 1e-12 * np.abs(means).max()] = 0.0
         mass = np.bincount(plain.labels, weights=rows.weights, minlength=len(means))
         weights = np.where(mass > 0, mass, 1e-3 * mass[mass > 0].min())
         weights /= weights.sum()

@@ -2,6 +2,7 @@
 
 from polymeans.factorization.budget import guaranteed_n_nonzeros, published_n_factors
 from polymeans.factorization.chains import prune_and_grow
+from polymeans.factorization.factorize import factorize
 from polymeans.factorization.hierarchical import hierarchical_palm4msa
 from polymeans.factorization.operator import FastOperator
 from polymeans.factorization.palm4msa import palm4msa
@@ -12,6 +13,7 @@ from polymeans.factorization.result import Factorization
 __all__ = [
     "Factorization",
     "FastOperator",
+    "factorize",
     "guaranteed_n_nonzeros",
     "hierarchical_palm4msa",
     "palm4msa",

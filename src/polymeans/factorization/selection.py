@@ -55,6 +55,9 @@ class Pair:
         a = np.sqrt(np.einsum("ij,ij->j", self.left, self.left))
         b = np.sqrt(np.einsum("ij,ij->j", self.right, self.right))
         used = (a > 0) & (b > 0)
+        if not used.any():  # nothing is left: one inner index of zeros
+            self.left, self.right = np.zeros((len(self.left), 1)), np.zeros((len(self.right), 1))
+            return
         scale = np.sqrt(b[used] / a[used])
         self.left = np.ascontiguousarray(self.left[:, used] * scale)
         self.right = np.ascontiguousarray(self.right[:, used] / scale)
@@ -144,9 +147,7 @@ class Side:
         diagonal = np.diag(self.gram)
         gain = np.where(allowed | (diagonal == 0), 0.0, slope**2)
         gain /= np.where(diagonal > 0, diagonal, 1.0)
-        n_new = min(int(share * n_used) + 1, gain.size)
-        proposed = np.argpartition(gain, gain.size - n_new, axis=None)[-n_new:]
-        proposed = proposed[gain.flat[proposed] > 0]
+        proposed = np.flatnonzero(largest(gain, int(share * n_used) + 1))
         # Not too many in one row: they all propose themselves for the same reason.
         rows = proposed // self.shape[1]
         order = np.lexsort((proposed, -gain.flat[proposed], rows))
@@ -191,13 +192,18 @@ class Side:
 
 
 def largest(values: NDArray[np.float64], n_entries: int) -> NDArray[np.bool_]:
-    """The n largest entries, those of value zero aside."""
-    if n_entries >= values.size:
+    """The n largest entries above zero; the first ones among equals."""
+    if n_entries <= 0:
+        return np.zeros(values.shape, dtype=bool)
+    positive = values[values > 0]
+    if len(positive) <= n_entries:
         return values > 0
-    support = np.zeros(values.shape, dtype=bool)
-    if n_entries > 0:
-        support.flat[np.argpartition(values, -n_entries, axis=None)[-n_entries:]] = True
-    return support & (values > 0)
+    threshold = np.partition(positive, -n_entries)[-n_entries]
+    support = values >= threshold
+    surplus = int(np.count_nonzero(support)) - n_entries
+    if surplus:
+        support.flat[np.flatnonzero(values == threshold)[-surplus:]] = False
+    return support
 
 
 def sweep(pair: Pair, target: NDArray[np.float64], threads: Any) -> None:
