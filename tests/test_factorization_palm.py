@@ -31,6 +31,7 @@ from polymeans.factorization import (
     refit,
 )
 from polymeans.factorization._checks import check_problem
+from polymeans.factorization._products import FromRight, from_left
 from polymeans.factorization.budget import chain_limits, chain_shapes
 from polymeans.factorization.palm4msa import Chain, Descent, default_chain, descend
 from polymeans.factorization.refit import FixedSupports
@@ -363,9 +364,11 @@ def test_each_factor_gets_its_best_values(target, weights, q):
     chain = FixedSupports(
         check_problem(target, weights), [factor.toarray() for factor in factors], supports
     )
-    left = chain.from_left()[q]
-    right = product(chain.factors[q + 1 :]) if q < 3 else None
-    chain._refit(q, left, right)
+    left, grams = from_left(chain.factors)
+    right = FromRight(chain.target)
+    for factor in chain.factors[:q:-1]:
+        right.pass_over(factor)
+    chain.refit_one(q, grams[q], right.gram, right.toward(left[q]))
     wanted = best_values(target, factors, q, supports[q], weights)
     assert_allclose(chain.error() * chain.problem.unit**2, wanted, rtol=1e-9)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from polymeans._validation import check_integer, check_real
 from polymeans.engine.threads import Threads
 from polymeans.factorization._checks import check_factors, check_problem
+from polymeans.factorization._products import from_left, thin
 from polymeans.factorization.refit import FixedSupports, support_of
 from polymeans.factorization.result import Factorization
 
@@ -125,16 +126,17 @@ def grow(chain: FixedSupports, budget: int, n_new: int) -> None:
     the gradient there.
     """
     gains = []
-    left, right = chain.from_left(), _from_right(chain.factors)
-    cross = left[-1] @ chain.factors[-1] - chain.target
+    left, grams = from_left(chain.factors)
+    right = _norms_from_right(chain.factors)
+    cross = left[-1] @ thin(chain.factors[-1]) - chain.target
     for q in range(len(chain.factors) - 1, -1, -1):
         support = chain.supports[q]
         gradient = cross if left[q] is None else left[q].T @ cross
-        bend = _bend(left[q], right[q], support.shape)
+        bend = np.outer(_norms(grams[q], len(support)), right[q])
         gain = np.divide(gradient**2, bend, out=np.zeros_like(bend), where=bend > 0)
         gain[support] = 0.0
         gains.append(gain)
-        cross = cross @ chain.factors[q].T
+        cross = cross @ thin(chain.factors[q]).T
     room = budget + n_new - sum(int(support.sum()) for support in chain.supports)
     added = _largest(gains[::-1], room)
     # Not in place: the best supports met are remembered.
@@ -144,26 +146,25 @@ def grow(chain: FixedSupports, budget: int, n_new: int) -> None:
 def prune(chain: FixedSupports, budget: int) -> None:
     """Keep the entries whose loss alone would cost most, ``s^2 |L_a|^2 |R_b|^2``."""
     costs = []
-    left, right = chain.from_left(), _from_right(chain.factors)
+    _, grams = from_left(chain.factors)
+    right = _norms_from_right(chain.factors)
     for q, factor in enumerate(chain.factors):
-        costs.append(factor**2 * _bend(left[q], right[q], factor.shape))
+        costs.append(factor**2 * np.outer(_norms(grams[q], len(factor)), right[q]))
     chain.supports = _largest(costs, budget)
     chain.factors = [f * s for f, s in zip(chain.factors, chain.supports, strict=True)]
 
 
-def _from_right(factors: list[_Matrix]) -> list[_Matrix | None]:
-    """The product right of each factor; None for the last."""
-    right: list[_Matrix | None] = [None]
-    for factor in reversed(factors[1:]):
-        right.append(factor if right[-1] is None else factor @ right[-1])
-    return right[::-1]
+def _norms_from_right(factors: list[_Matrix]) -> list[_Matrix]:
+    """Squared norms of the rows of what stands right of each factor."""
+    _, grams = from_left([factor.T for factor in reversed(factors)])
+    return [
+        _norms(gram, factor.shape[1]) for gram, factor in zip(grams[::-1], factors, strict=True)
+    ]
 
 
-def _bend(left: _Matrix | None, right: _Matrix | None, shape: tuple[int, int]) -> _Matrix:
-    """Squared norms of what a unit in each entry does to the product."""
-    columns = np.ones(shape[0]) if left is None else np.sum(left**2, axis=0)
-    rows = np.ones(shape[1]) if right is None else np.sum(right**2, axis=1)
-    return np.outer(columns, rows)
+def _norms(gram: _Matrix | None, n: int) -> _Matrix:
+    """Squared norms of the vectors of a Gram matrix; None is the identity."""
+    return np.ones(n) if gram is None else gram.diagonal()
 
 
 def _largest(scores: list[_Matrix], n: int) -> list[NDArray[np.bool_]]:

@@ -5,9 +5,8 @@ stands left of it and R what stands right. The gradient of half the squared erro
 
     L' (L T R - U) R'  =  (L'L) T (RR') - L' U R'
 
-whose parts are small and change little from one factor to the next: ``L'L`` and L grow from the
-left before a sweep, ``RR'`` and ``U R'`` from the right during it, since factors are updated from
-right to left. No product of the size of the target is ever formed but with the rightmost factor.
+whose parts are small and change little from one factor to the next. Factors are updated from right
+to left; no product of the size of the target is ever formed but with the rightmost factor.
 """
 
 from collections.abc import Sequence
@@ -25,6 +24,7 @@ from polymeans.factorization._checks import (
     check_problem,
     check_sparsity,
 )
+from polymeans.factorization._products import FromRight, dense, from_left, thin
 from polymeans.factorization.budget import chain_limits, chain_shapes, published_n_factors
 from polymeans.factorization.projection import Projection
 from polymeans.factorization.result import Factorization, multiply, to_csr
@@ -249,39 +249,26 @@ class Descent:
 
     def sweep(self) -> float:
         """Update all factors from right to left, then the scale; the squared error."""
-        last = len(self.factors) - 1
-        left, left_gram = self._from_left()
-        right_gram, cross = None, self.target
-        for q in range(last, -1, -1):
-            toward = cross if left[q] is None else left[q].T @ cross
-            self._update(q, left_gram[q], right_gram, toward)
-            factor = self.factors[q]
+        left, grams = from_left(self.factors)
+        right = FromRight(self.target)
+        for q in range(len(self.factors) - 1, -1, -1):
+            self._update(q, grams[q], right.gram, right.toward(left[q]))
             if q:
-                spread = factor if right_gram is None else factor @ right_gram
-                right_gram = spread @ factor.T
-                cross = cross @ factor.T
+                right.pass_over(self.factors[q])
         # <U, V> and <V, V> for the product V of the unit factors.
-        agreement = float(np.vdot(self.factors[0], cross))
-        size = float(np.vdot(self.factors[0] @ right_gram, self.factors[0]))
+        first = self.factors[0]
+        agreement = float(np.vdot(first, right.cross))
+        size = float(np.vdot(thin(first) @ right.gram, first))
         if size > 0:
             self.scale = agreement / size
         error = self.total - self.scale * (2.0 * agreement - self.scale * size)
         return max(error, 0.0)
 
-    def _from_left(self) -> tuple[list[_Matrix | None], list[_Matrix | None]]:
-        """What stands left of each factor, and its Gram matrix; None for the identity."""
-        left: list[_Matrix | None] = [None]
-        grams: list[_Matrix | None] = [None]
-        for factor in self.factors[:-1]:
-            left.append(factor if left[-1] is None else left[-1] @ factor)
-            # L'L from L: as cheap as from the Gram matrix before, and exactly symmetric.
-            grams.append(left[-1].T @ left[-1])
-        return left, grams
-
     def _update(self, q: int, left: _Matrix | None, right: _Matrix | None, toward: _Matrix) -> None:
         """One step of factor q, given L'L, RR' and L'UR'."""
         present = self.scale * self.factors[q]
-        gradient = _between(left, present, right) - toward
+        gradient = thin(present) if left is None else left @ thin(present)
+        gradient = dense(gradient if right is None else gradient @ right) - toward
         norms = self._norms[q]
         curvature = norms[0].squared(left) * norms[1].squared(right)
         if not curvature > 0.0:
@@ -316,7 +303,7 @@ class Descent:
         if not support.any():
             support = projection.support(gradient)
         along = np.where(support, gradient, 0.0)
-        bend = float(np.vdot(_between(left, along, right), along))
+        bend = _bend(left, along, right)
         shortest = 1.0 / (_CAUTION * curvature)
         length = float(np.vdot(along, along)) / bend if bend > 0.0 else shortest
         length = max(length, shortest)
@@ -328,7 +315,7 @@ class Descent:
                 break
             move = found - present
             slope = float(np.vdot(gradient, move))
-            if slope + 0.5 * float(np.vdot(_between(left, move, right), move)) <= 0.0:
+            if slope + 0.5 * _bend(left, move, right) <= 0.0:
                 break
             if length <= shortest:
                 # The projection is none onto a convex set, so even this step may lead up. Going
@@ -339,10 +326,12 @@ class Descent:
         return found
 
 
-def _between(left: _Matrix | None, matrix: _Matrix, right: _Matrix | None) -> _Matrix:
-    """left @ matrix @ right, None being the identity."""
-    product = matrix if left is None else left @ matrix
-    return product if right is None else product @ right
+def _bend(left: _Matrix | None, matrix: _Matrix, right: _Matrix | None) -> float:
+    """``<left M right, M>`` as ``<left M, M right>``: no product without M in it."""
+    factor = thin(matrix)
+    one = matrix if left is None else left @ factor
+    other = matrix if right is None else factor @ right
+    return float(np.vdot(one, other))
 
 
 class _Norm:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from polymeans._validation import check_integer, check_real
 from polymeans.engine.threads import Threads
 from polymeans.factorization._checks import Problem, check_factors, check_problem
+from polymeans.factorization._products import FromRight, from_left
 from polymeans.factorization.result import Factorization, multiply, to_csr
 
 #: Unknowns up to which the matrix of an inner factor's problem is decomposed.
@@ -159,19 +160,13 @@ class FixedSupports:
 
     def sweep(self) -> None:
         """Refit all factors, from right to left."""
-        left = self.from_left()
-        right: _Matrix | None = None
+        left, grams = from_left(self.factors)
+        right = FromRight(self.target)
         for q in range(len(self.factors) - 1, -1, -1):
-            self._refit(q, left[q], right)
-            right = self.factors[q] if right is None else self.factors[q] @ right
+            self.refit_one(q, grams[q], right.gram, right.toward(left[q]))
+            if q:
+                right.pass_over(self.factors[q])
         self.balance()
-
-    def from_left(self) -> list[_Matrix | None]:
-        """The product left of each factor; None for the first."""
-        left: list[_Matrix | None] = [None]
-        for factor in self.factors[:-1]:
-            left.append(factor if left[-1] is None else left[-1] @ factor)
-        return left
 
     def balance(self) -> None:
         """Give all factors the same norm; their product stays."""
@@ -181,19 +176,18 @@ class FixedSupports:
         common = np.exp(np.log(norms).mean())
         self.factors = [f * (common / n) for f, n in zip(self.factors, norms, strict=True)]
 
-    def _refit(self, q: int, left: _Matrix | None, right: _Matrix | None) -> None:
-        """Replace factor q by the best one on its support."""
+    def refit_one(
+        self, q: int, left: _Matrix | None, right: _Matrix | None, toward: _Matrix
+    ) -> None:
+        """Replace factor q by the best one on its support, given L'L, RR' and L'UR'."""
         factor, support = self.factors[q], self.supports[q]
         if left is None:
             # Weights scale whole rows here, so they do not matter, unless there are none.
-            support = support & self._used[:, None]
-            found = _solve_rows(right @ right.T, self.target @ right.T, factor, support)
+            found = _solve_rows(right, toward, factor, support & self._used[:, None])
         elif right is None:
-            found = _solve_rows(left.T @ left, self.target.T @ left, factor.T, support.T).T
+            found = _solve_rows(left, toward.T, factor.T, support.T).T
         else:
-            found = _solve_inner(
-                left.T @ left, right @ right.T, left.T @ (self.target @ right.T), factor, support
-            )
+            found = _solve_inner(left, right, toward, factor, support)
         self.factors[q] = np.ascontiguousarray(found)
 
 
@@ -230,25 +224,37 @@ def _solve_inner(
     a, b = np.nonzero(support)
     if len(a) == 0:
         return factor
-    wanted = toward[a, b]
-    values = factor[a, b]
-    found = None
+    apply = _Applied(left, right, a, b)
+    wanted, values, found = toward[a, b], factor[a, b], None
     if len(a) <= MOST_UNKNOWNS:
         found = _by_cholesky(left[np.ix_(a, a)] * right[np.ix_(b, b)], wanted)
     if found is None:
-        found = _by_conjugate_gradients(left, right, wanted, values, (a, b), factor.shape)
-
-    def quadratic(x: _Matrix) -> float:
-        spread = np.zeros(factor.shape)
-        spread[a, b] = x
-        return float(np.vdot((left @ spread @ right)[a, b] - 2.0 * wanted, x))
-
-    # Not "larger": what is not finite must not pass either.
-    if not quadratic(found) <= quadratic(values):
+        found = _by_conjugate_gradients(apply, left[a, a] * right[b, b], wanted, values)
+    before, after = (float((apply(x) - 2.0 * wanted) @ x) for x in (values, found))
+    # Not "after > before": what is not finite must not pass either.
+    if not after <= before:
         return factor
     result = factor.copy()
     result[a, b] = found
     return result
+
+
+class _Applied:
+    """The matrix of an inner factor's problem, applied to values x of its entries (a, b)."""
+
+    def __init__(
+        self, left: _Matrix, right: _Matrix, a: NDArray[np.intp], b: NDArray[np.intp]
+    ) -> None:
+        self.left, self.right, self.a, self.b = left, right, a, b
+        self._spread = np.empty((len(left), len(right)))
+
+    def __call__(self, x: _Matrix) -> _Matrix:
+        from polymeans.kernels.factorization import dots_at, spread_rows
+
+        spread_rows(self.right, self.a, self.b, x, self._spread)
+        result = np.empty(len(x))
+        dots_at(self.left, np.ascontiguousarray(self._spread.T), self.a, self.b, result)
+        return result
 
 
 def _by_cholesky(matrix: _Matrix, wanted: _Matrix) -> _Matrix | None:
@@ -265,23 +271,10 @@ def _by_cholesky(matrix: _Matrix, wanted: _Matrix) -> _Matrix | None:
 
 
 def _by_conjugate_gradients(
-    left: _Matrix,
-    right: _Matrix,
-    wanted: _Matrix,
-    values: _Matrix,
-    entries: tuple[NDArray[np.intp], NDArray[np.intp]],
-    shape: tuple[int, int],
+    apply: _Applied, size: _Matrix, wanted: _Matrix, values: _Matrix
 ) -> _Matrix:
     """A few preconditioned steps from the present values; the quadratic falls with each."""
-    a, b = entries
-    spread = np.zeros(shape)
-    size = left[a, a] * right[b, b]
     size = np.where(size > 0, size, 1.0)
-
-    def apply(x: _Matrix) -> _Matrix:
-        spread[a, b] = x
-        return (left @ spread @ right)[a, b]
-
     x = values.copy()
     residual = wanted - apply(x)
     scaled = residual / size

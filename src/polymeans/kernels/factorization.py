@@ -79,3 +79,37 @@ def largest_eigenvalue(
             return length
         value = length
     return value
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def spread_rows(
+    right,  # IN (n, n)
+    rows,  # IN (nnz,)
+    columns,  # IN (nnz,)
+    values,  # IN (nnz,)
+    result,  # OUT (m, n)
+):
+    """``S right`` for a matrix S with the given entries."""
+    result[:] = 0.0
+    for t in range(values.shape[0]):
+        source, value = right[columns[t]], values[t]
+        row = result[rows[t]]
+        for j in range(source.shape[0]):
+            row[j] += value * source[j]
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def dots_at(
+    left,  # IN (m, n)
+    right,  # IN (p, n)
+    rows,  # IN (nnz,)
+    columns,  # IN (nnz,)
+    result,  # OUT (nnz,)
+):
+    """Entries of ``left right'`` at the given places."""
+    for t in range(rows.shape[0]):
+        one, other = left[rows[t]], right[columns[t]]
+        total = 0.0
+        for j in range(one.shape[0]):
+            total += one[j] * other[j]
+        result[t] = total
