@@ -1,5 +1,11 @@
 """Look at a fitted clustering. Plots need matplotlib: ``pip install "polymeans[plot]"``."""
 
+from polymeans.inspection.factors import (
+    plot_centroid_images,
+    plot_factors,
+    plot_objective,
+    plot_operations,
+)
 from polymeans.inspection.plots import (
     plot_centers_as_images,
     plot_cluster_sizes,
@@ -11,9 +17,13 @@ from polymeans.inspection.views import plot_view_images, plot_view_information, 
 
 __all__ = [
     "plot_centers_as_images",
+    "plot_centroid_images",
     "plot_cluster_sizes",
     "plot_convergence",
+    "plot_factors",
     "plot_learned_space",
+    "plot_objective",
+    "plot_operations",
     "plot_protocentroids",
     "plot_tradeoff",
     "plot_view_images",
