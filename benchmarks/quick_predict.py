@@ -9,6 +9,7 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ SHAPES = [(256, 2352), (1024, 1024), (64, 784)]
 SPARSITY_LEVEL = 3
 #: Rows a thread of the blocked dense product takes: their scores stay in cache.
 BLOCK = 512
+#: Seconds the rounds of one case may take if they are not too few then.
+PATIENCE = 8.0
 
 
 def run(options: Any, report: Report) -> None:
@@ -95,7 +98,7 @@ def _fitted(title: str, options: Any, report: Report) -> None:
     for times in (1, 2):
         budget = times * guaranteed_n_nonzeros((64, X.shape[1]), SPARSITY_LEVEL)
         model = QuickKMeans(64, n_nonzeros=budget, max_iter=5, random_state=0).fit(X)
-        operators[f"fitted x{times}"] = (model.operator_, model.offset_)
+        operators[f"fitted x{times}"] = (model.operator_, model.offset_, model)
     _batch(title, operators, X, options, report)
 
 
@@ -103,11 +106,13 @@ def _batch(
     title: str, operators: dict[str, Any], X: np.ndarray | None, options: Any, report: Report
 ) -> None:
     table = []
-    for name, (operator, offset) in operators.items():
+    for name, (operator, offset, *model) in operators.items():
         V = operator.toarray()
         rows = _rows(operator, N_ROWS) if X is None else X
         contenders = _contenders(operator, V, offset, rows)
-        seconds, labels = _alternate(contenders, options.repeats + 2)
+        for estimator in model:
+            contenders[f"predict ({estimator.assignment_})"] = partial(estimator.predict, rows)
+        seconds, labels = _alternate(contenders, options.repeats)
         ours = seconds["factors"]
         for other, median in seconds.items():
             row = {"": other, "ms": 1e3 * median, "ratio": median / ours}
@@ -195,8 +200,13 @@ def _alternate(
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """Median seconds of each, everybody in turn; and what they returned."""
     results = {name: call() for name, call in contenders.items()}  # compiles, touches everything
+    began = time.perf_counter()
+    for call in contenders.values():
+        call()
+    # A busy machine disturbs short calls most, and for them there is time to repeat.
+    rounds = int(np.clip(PATIENCE / (time.perf_counter() - began), repeats, 8 * repeats))
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(repeats):
+    for _ in range(rounds):
         for name, call in contenders.items():
             began = time.perf_counter()
             call()
@@ -221,7 +231,7 @@ def _single(options: Any, report: Report) -> None:
                 return [int((V @ x - halves).argmax()) for x in X]
 
             with threadpool_limits(1):
-                seconds, labels = _alternate({"factors": factored, "dense": dense}, 7)
+                seconds, labels = _alternate({"factors": factored, "dense": dense}, options.repeats)
             table.append(
                 {
                     "": f"k={k} d={d} {name}",
