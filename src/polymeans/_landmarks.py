@@ -10,16 +10,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from polymeans.codebooks.metric import squared_norms
 from polymeans.engine.threads import Threads, reduction_blocks
-
-
-def squared_norms(X: Any) -> NDArray[np.float64]:
-    """Of each row, dense or CSR, in float64."""
-    if not sp.issparse(X):
-        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    squares = np.append(X.data.astype(np.float64) ** 2, 0.0)
-    sums = np.add.reduceat(squares, X.indptr[:-1])
-    return np.where(np.diff(X.indptr) > 0, sums, 0.0)  # an empty row sums its neighbour's first
 
 
 def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:

@@ -414,10 +414,7 @@ def _means(run: Run, rows: Any) -> tuple[NDArray[Any], float]:
     """Means of the labelled rows in the user's coordinates, and the inertia about them."""
     statistics = tabled_statistics(rows, run.codebook)
     statistics.update(np.full(rows.n_samples, -1, dtype=np.int32), run.labels)
-    means = run.codebook.centers.copy()  # who has no rows stays
-    used = statistics.mass > 0
-    means[used] = statistics.sums[used] / statistics.mass[used, None] + statistics.origin
-    means = rows.external(means)
+    means = rows.external(run.codebook.means(statistics))
     distances = own_distances(rows, make_codebook(rows, means), run.labels)
     return means, float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
 

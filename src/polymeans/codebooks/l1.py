@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.dense import DenseCodebook
+from polymeans.codebooks.table import TableCodebook
 
 
 def project_onto_l1_ball(
@@ -76,7 +76,7 @@ def radius_for_budget(vectors: NDArray[np.float64], n_nonzeros: int) -> float:
     return float(np.partition(enters, n_nonzeros, axis=None)[n_nonzeros])
 
 
-class L1Codebook(DenseCodebook):
+class L1Codebook(TableCodebook):
     """k centroids in an l1 ball, for rows of either kind.
 
     Parameters
@@ -102,105 +102,51 @@ class L1Codebook(DenseCodebook):
         n_nonzeros: int | None = None,
         offset: NDArray[Any] | None = None,
     ) -> None:
-        self.n_clusters, self.n_features = means.shape
-        self.spherical = False
+        super().__init__(rows, means.shape)
         self.radius = radius
         self.n_nonzeros = n_nonzeros
         self.offset = np.zeros(self.n_features) if offset is None else offset.astype(np.float64)
         #: Sparse rows follow the features of moved rows unless told that everything has changed.
         self.entangled = rows.is_sparse or n_nonzeros is not None
-        self.denominators = np.ones(self.n_clusters)
-        self.squared_norms = np.zeros(self.n_clusters)
-        self._take(rows, *self._nearest(rows, means.astype(np.float64)))
-
-    @property
-    def array(self) -> NDArray[Any]:
-        """All centroids, for sparse rows."""
-        return self.centers
-
-    @property
-    def book(self) -> Any:
-        """The centroids as kernels take them."""
-        from polymeans.kernels.rows import Book
-
-        return Book(self.centers, self.denominators, 0.5 * self.squared_norms)
+        self._take(*self._nearest(means.astype(np.float64)))
 
     @property
     def n_parameters(self) -> int:
         """Numbers that are not zero."""
         return int(np.count_nonzero(self.sparse))
 
-    def numerators(self) -> NDArray[np.float64]:
-        """What cluster sums start from."""
-        return np.zeros(self.centers.shape)
-
     def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
         """Move centroids to the best places the ball has; how far each one went."""
-        rows, mass = statistics.rows, statistics.mass
         if self.n_nonzeros is not None:
             changed = np.arange(self.n_clusters)
-        changed = changed[mass[changed] > 0]
+        changed = changed[statistics.mass[changed] > 0]
         # Who has no rows stays, and counts with the non-zeros it has.
-        means = self.centers.astype(np.float64)
-        means[changed] = statistics.sums[changed] / mass[changed, None] + statistics.origin
-        sparse, radius = self._nearest(rows, means)
+        sparse, radius = self._nearest(self.means(statistics))
         if self.n_nonzeros is None:
             kept = np.ones(self.n_clusters, dtype=bool)
             kept[changed] = False
             sparse[kept] = self.sparse[kept]
-        else:
-            best = self._shifted(rows, sparse)
-            if self._cost(best, statistics) > self._cost(self.centers, statistics):
-                return np.zeros(self.n_clusters)
-        before = self.centers
-        self._take(rows, sparse, radius)
-        step = self.centers.astype(np.float64) - before
-        return np.sqrt(np.einsum("ij,ij->i", step, step))
+        elif self.cost(statistics, self._shifted(sparse)) > self.cost(statistics):
+            return np.zeros(self.n_clusters)
+        return self._take(sparse, radius)
 
-    def _nearest(self, rows: Any, means: NDArray[np.float64]) -> tuple[NDArray[Any], float]:
+    def _nearest(self, means: NDArray[np.float64]) -> tuple[NDArray[Any], float]:
         """Where in the ball the projections are, in the rows' dtype, and the radius."""
-        means = np.ascontiguousarray(means - self.offset)
+        means, threads = np.ascontiguousarray(means - self.offset), self.rows.threads
         if self.n_nonzeros is None:
-            best = project_onto_l1_ball(means, self.radius, rows.threads)
-            return best.astype(rows.dtype), self.radius
+            best = project_onto_l1_ball(means, self.radius, threads)
+            return best.astype(self.dtype), self.radius
         radius, less = radius_for_budget(means, self.n_nonzeros), 2.0**-50
         while True:
-            best = project_onto_l1_ball(means, radius, rows.threads).astype(rows.dtype)
+            best = project_onto_l1_ball(means, radius, threads).astype(self.dtype)
             # An entry that is zero at this very radius may come out a rounding error above.
             if np.count_nonzero(best) <= self.n_nonzeros:
                 return best, radius
             radius, less = max(0.0, radius * (1 - less)), min(1.0, 4 * less)
 
-    def _shifted(self, rows: Any, sparse: NDArray[Any]) -> NDArray[Any]:
-        return (sparse + self.offset).astype(rows.dtype) if self.offset.any() else sparse
+    def _shifted(self, sparse: NDArray[Any]) -> NDArray[Any]:
+        return (sparse + self.offset).astype(self.dtype) if self.offset.any() else sparse
 
-    def _take(self, rows: Any, sparse: NDArray[Any], radius: float) -> None:
+    def _take(self, sparse: NDArray[Any], radius: float) -> NDArray[np.float64]:
         self.sparse, self.radius = sparse, radius
-        self.centers = self._shifted(rows, sparse)
-        self._measure(rows)
-
-    def _measure(self, rows: Any) -> None:
-        """Squared norms, in the order in which whoever is given these centroids will sum them."""
-        if rows.is_sparse:
-            from polymeans.kernels import sums
-
-            sums.divide_rows(
-                self.centers,
-                self.denominators,
-                0,
-                self.n_clusters,
-                rows.rank,
-                self.centers,
-                self.squared_norms,
-            )
-
-    def _cost(self, centers: NDArray[Any], statistics: Any) -> float:
-        from polymeans.kernels import sums
-
-        return sums.closed_form_inertia(
-            centers, statistics.origin, statistics.mass, statistics.sums
-        )
-
-    def inertia(self, rows: Any, statistics: Any) -> float:
-        """Weighted squared distances under the statistics' labels, without a pass over rows."""
-        return max(0.0, statistics.total_square + self._cost(self.centers, statistics))
+        return self.show(self._shifted(sparse))

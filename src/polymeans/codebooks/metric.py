@@ -26,10 +26,12 @@ _NOTHING = 1e-14
 
 
 def squared_norms(X: Any) -> NDArray[np.float64]:
-    """Of each row, dense or CSR."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    """Of each row, dense or CSR, in float64."""
+    if not sp.issparse(X):
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    squares = np.append(X.data.astype(np.float64) ** 2, 0.0)
+    sums = np.add.reduceat(squares, X.indptr[:-1])
+    return np.where(np.diff(X.indptr) > 0, sums, 0.0)  # an empty row sums its neighbour's first
 
 
 class MetricCodebook:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
-from polymeans.codebooks.factored import FactoredCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
 from polymeans.codebooks.metric import MetricCodebook
 from polymeans.codebooks.sums import SumCodebook
+from polymeans.codebooks.table import TableCodebook
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
 from polymeans.engine.elkan import Elkan
 from polymeans.engine.grid_assigners import DenseSums, SparseSums, StreamedProducts
@@ -120,7 +120,7 @@ def make_statistics(rows: Any, codebook: Any) -> Any:
         if not codebook.stored:
             return DeferredStatistics(rows, codebook.n_clusters)
         return tabled_statistics(rows, codebook)
-    if isinstance(codebook, FactoredCodebook):
+    if isinstance(codebook, TableCodebook):
         return tabled_statistics(rows, codebook)
     # A metric's centers are no sums to be followed feature by feature.
     track = False if isinstance(codebook, MetricCodebook) else None

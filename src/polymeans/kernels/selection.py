@@ -10,7 +10,6 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 
-
 # Sums in any order; the same one every time.
 _SUMS = {"reassoc", "contract"}
 
