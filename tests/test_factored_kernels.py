@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from polymeans.engine.factored_assigner import FactoredScores
+from polymeans.engine.factored_assigner import FactoredScores, NewRows
 from polymeans.engine.rows import DenseRows, SparseRows
 from polymeans.engine.threads import Threads
 from polymeans.kernels import factored, lanes
@@ -112,6 +112,37 @@ def test_dense_labels_are_those_of_exact_scores(problem):
     codebook = Codebook(*in_rows_unit(rows, factors, offset), X.dtype)
     labels, _ = assigned(rows, codebook)
     np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_rows_met_for_the_first_time_get_the_same_labels(problem):
+    X, factors, offset = problem
+    codebook = Codebook(factors, offset, X.dtype)
+    if not np.isfinite(codebook.centers).all():
+        return
+    rows = NewRows(X, codebook.centers, Threads(1))
+    labels, _ = assigned(rows, codebook)
+    np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
+
+
+def test_rows_met_for_the_first_time_may_be_anywhere_and_are_checked_on_the_way():
+    rng = np.random.default_rng(10)
+    factors = [random_factor(rng, shape, 0.3) for shape in [(50, 70), (70, 200)]]
+    product = factors[0] @ factors[1]
+    X = product[rng.integers(0, 50, 2000)] + 5 * rng.standard_normal((2000, 200)) + 1000
+    codebook = Codebook(factors, np.full(200, 1000.0), np.float32)
+    rows = NewRows(X.astype(np.float32), codebook.centers, Threads(1))
+    assigner = FactoredScores(rows, codebook)
+    labels = np.empty(2000, dtype=np.int32)
+    assigner.assign(codebook, labels, labels)
+    assert rows.shifted
+    assert assigner.finite
+    assert assigner.n_settled <= 20
+    np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
+    rows.arrays.values[1234, 56] = np.inf
+    assigner.assign(codebook, labels, labels)
+    assert not assigner.finite
 
 
 @settings(max_examples=200, deadline=None)

@@ -5,7 +5,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.engine.rows import DenseRows
 from polymeans.engine.statistics import Change
+from polymeans.engine.threads import Threads
+
+
+class NewRows:
+    """Dense rows that are labelled once and forgotten: nothing about them is computed beforehand.
+
+    Four passes over the rows (their range, mean, lengths, and whether they are finite) cost more
+    than their labels through a product of sparse factors. Here everything happens on the one way
+    through memory; where rows are measured from is taken from the centroids.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        C-ordered, float32 or float64. Need not be finite: :class:`FactoredScores` says so then.
+    centers : ndarray of shape (n_clusters, n_features)
+        Table of the centroids the rows will meet.
+    threads : Threads
+    """
+
+    is_sparse = False
+    spherical = False
+    unit = 1.0
+
+    def __init__(self, X: NDArray[Any], centers: NDArray[Any], threads: Threads) -> None:
+        from polymeans.kernels.rows import DenseArrays
+
+        self.threads = threads
+        self.n_samples, self.n_features = X.shape
+        self.dtype = X.dtype
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = centers.mean(axis=0, dtype=np.float64)
+            variance = centers.var(axis=0, dtype=np.float64)
+            self.shifted = bool(np.sum(mean**2) > variance.sum())
+        self.shift = (mean if self.shifted else np.zeros(self.n_features)).astype(X.dtype)
+        self.arrays = DenseArrays(X, self.shift.astype(np.float64))
+        self.norms = np.empty(0)
+
+    each = DenseRows.each
+    internal = DenseRows.internal
 
 
 class FactoredScores:
@@ -17,7 +57,7 @@ class FactoredScores:
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    rows : DenseRows, SparseRows or NewRows
     codebook : FactoredCodebook
         Centroids ``offset + (S_1 ... S_Q)_c``: has ``factors``, ``offset``, the table ``centers``
         of the rows' dtype (computed in float64 and rounded once), and their ``book``.
@@ -26,11 +66,14 @@ class FactoredScores:
     ----------
     n_settled : int
         Rows of the last call that needed exact scores.
+    finite : bool
+        Whether all entries of dense rows were finite; labels mean nothing if not.
     """
 
     def __init__(self, rows: Any, codebook: Any) -> None:
         self.rows = rows
         self.n_settled = 0
+        self.finite = True
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
@@ -42,7 +85,7 @@ class FactoredScores:
         with np.errstate(over="ignore"):
             chain = factored.pack_chain(balanced, rows.dtype)
 
-        def label(lo: int, hi: int) -> int:
+        def label(lo: int, hi: int) -> tuple[int, bool]:
             room = factored.make_room(chain)
             if rows.is_sparse:
                 return factored.assign_sparse(
@@ -62,7 +105,9 @@ class FactoredScores:
                 room,
             )
 
-        self.n_settled = sum(rows.each(label))
+        parts = rows.each(label)
+        self.n_settled = sum(n_settled for n_settled, _ in parts)
+        self.finite = all(finite for _, finite in parts)
 
     def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
         """Learn how the centroids moved; nothing to remember here."""
@@ -109,15 +154,15 @@ def _doubt(rows: Any, codebook: Any, factors: list[Any]) -> Any:
     table += unit * lengths + np.sqrt(n_features) * tiny
     slope = slope + 1.25 * (rounding + table + 4 * unit * spread)
     floor = floor + 1.25 * (faint + 4 * unit * start)
-    longest = max(1.0, float(rows.norms.max()))
-    largest = float(np.max(start + floor + (spread + slope) * longest))
     # Where scores could leave their type's range, or roundings add up to something, only exact
-    # scores will do: nothing is certain then.
-    if not (largest < float(np.finfo(rows.dtype).max) / 64 and np.all(rounding <= 0.1 * spread)):
+    # scores will do.
+    room = float(np.finfo(rows.dtype).max) / 64 - float(np.max(start + floor))
+    if not (room > 0 and np.all(rounding <= 0.1 * spread)):
         zeros = np.zeros(len(start), dtype=rows.dtype)
-        return Doubt(zeros, zeros, np.zeros(len(start)), np.full(len(start), np.inf), own)
+        return Doubt(zeros, zeros, slope, floor, own, -1.0)
+    longest = room / max(1.0, float(np.max(spread + slope)))
     offsets = (start - floor).astype(rows.dtype)
-    return Doubt(offsets, slope.astype(rows.dtype), slope, floor, own)
+    return Doubt(offsets, slope.astype(rows.dtype), slope, floor, own, longest)
 
 
 def _chain_error(

@@ -20,6 +20,7 @@ from polymeans.kernels.compile import kernel
 from polymeans.kernels.lanes import (
     LINE_BYTES,
     TURN_BYTES,
+    add_squares,
     collect_rows,
     gather_rows,
     lane_array,
@@ -56,7 +57,8 @@ class Room(NamedTuple):
     tile: np.ndarray  # (at most TILE, lanes) features
     front: np.ndarray  # (height, lanes) what one factor leaves
     back: np.ndarray  # (height, lanes) and the next one
-    lengths: np.ndarray  # (1, lanes)
+    lengths: np.ndarray  # (1, lanes) of the rows; their squares while they are being summed
+    norms: np.ndarray  # (lanes,) the same in float64
     best: np.ndarray  # (1, lanes)
     second: np.ndarray  # (1, lanes)
     label: np.ndarray  # (1, lanes) integers
@@ -71,6 +73,7 @@ class Doubt(NamedTuple):
     slope: np.ndarray  # (k,) float64
     floor: np.ndarray  # (k,) float64
     own: float  # and by this times |x|², for all centroids alike
+    longest: float  # rows longer than this could leave the range of their type
 
 
 class Flat(NamedTuple):
@@ -181,6 +184,7 @@ def make_room(chain: Chain, products: bool = False) -> Room:
         lane_array(height, dtype),
         lane_array(height, dtype),
         lane_array(1, dtype),
+        np.zeros(lanes),
         lane_array(1, dtype),
         lane_array(1, dtype),
         lane_array(1, np.int32 if dtype.itemsize == 4 else np.int64),
@@ -192,16 +196,18 @@ def make_room(chain: Chain, products: bool = False) -> Room:
 
 
 @kernel
-def enter_dense(values, first, last, shift, shifted, chain, room):
+def enter_dense(values, first, last, shift, shifted, measured, chain, room):
     """What the last factor makes of the rows first:first + lanes (none beyond ``last``).
 
-    In ``room.front``. Returns whether all entries were finite.
+    In ``room.front``; if they are to be measured, squared lengths are in ``room.lengths``. Returns
+    whether all entries were finite.
     """
     tile, front = room.tile, room.front
     n_features = values.shape[1]
     lanes = tile.shape[1]
     width = TURN_BYTES // values.itemsize
     front[: chain.heights[0]] = 0.0
+    room.lengths[:] = 0.0
     finite = True
     for number in range(chain.tiles.shape[0] - 1):
         begin = number * TILE
@@ -218,6 +224,8 @@ def enter_dense(values, first, last, shift, shifted, chain, room):
             for t in range(begin, end):
                 for lane in range(lanes):
                     tile[t - begin, lane] -= shift[t]
+        if measured:
+            add_squares(tile, end - begin, room.lengths)
         first_line, last_line = chain.tiles[number], chain.tiles[number + 1]
         collect_rows(
             chain.line_starts,
@@ -314,7 +322,7 @@ def write_products(chain, room, b, hi, out):
 def dense_products(values, chain, lo, hi, out, room):
     """``out[i] = V @ values[i]`` for rows lo:hi."""
     for b in range(lo, hi, room.tile.shape[1]):
-        enter_dense(values, b, hi - 1, values[0], False, chain, room)
+        enter_dense(values, b, hi - 1, values[0], False, False, chain, room)
         write_products(chain, room, b, hi, out)
 
 
@@ -347,10 +355,9 @@ def dense_nearest(
     room,
 ):
     """Returns whether all entries were finite."""
-    room.lengths[:] = 0.0
     finite = True
     for b in range(lo, hi, room.tile.shape[1]):
-        finite &= enter_dense(values, b, hi - 1, values[0], False, chain, room)
+        finite &= enter_dense(values, b, hi - 1, values[0], False, False, chain, room)
         write_labels(chain, room, offsets, slopes, b, hi, labels)
     return finite
 
@@ -371,14 +378,13 @@ def sparse_nearest(indptr, indices, values, chain, offsets, slopes, lo, hi, labe
 @kernel
 def decide_block(
     rows,  # IN  row container
-    norms,  # IN  (n,) of the rows as the chain met them
     book,  # IN  centroids
     chain,
     doubt,
     b,
     hi,
     labels,  # OUT (n,)
-    room,  # IN  front: what the last factor made of the rows
+    room,  # IN  front: what the last factor made of the rows; norms: at least their lengths
 ):
     """Labels of one block; rows that rounding leaves open are settled by exact scores.
 
@@ -387,9 +393,8 @@ def decide_block(
     """
     lanes = room.tile.shape[1]
     m = min(lanes, hi - b)
-    room.lengths[:] = 0.0
-    for r in range(m):
-        room.lengths[0, r] = norms[b + r]
+    for r in range(lanes):
+        room.lengths[0, r] = room.norms[r]
     source, target, first = pass_through(chain, room)
     scan(chain, source, first, doubt.offsets, doubt.slopes, room)
     n_settled = 0
@@ -397,9 +402,11 @@ def decide_block(
         i = b + r
         c = room.label[0, r]
         labels[i] = c
-        best = np.float64(room.best[0, r])
-        reach = doubt.slope[c] * norms[i] + doubt.floor[c] + doubt.own * norms[i] * norms[i]
-        limit = best + 2 * reach
+        norm = room.norms[r]
+        reach = doubt.slope[c] * norm + doubt.floor[c] + doubt.own * norm * norm
+        limit = np.float64(room.best[0, r]) + 2 * reach
+        if not norm <= doubt.longest:
+            limit = np.inf
         if np.float64(room.second[0, r]) > limit:
             continue
         if n_settled == 0:
@@ -410,7 +417,7 @@ def decide_block(
         for j in range(chain.heights[-1]):
             low = np.float64(doubt.offsets[j]) - np.float64(target[j, r])
             # Written so that what is not a number remains a candidate.
-            if not low - doubt.slopes[j] * norms[i] > limit:
+            if not low - doubt.slopes[j] * norm > limit:
                 score = exact_score(rows, i, book, j)
                 if label < 0 or score < least:
                     least = score
@@ -420,23 +427,55 @@ def decide_block(
 
 
 @kernel
-def assign_dense(rows, norms, shift, shifted, book, chain, doubt, lo, hi, labels, room):
-    """Exact labels of dense rows lo:hi. Returns how many needed exact scores."""
+def assign_dense(
+    rows,  # IN  row container
+    norms,  # IN  (n,) of the shifted rows; nothing if they are to be measured on the way
+    shift,  # IN  (d,)
+    shifted,  # IN  whether it is not zero
+    book,  # IN  centroids
+    chain,
+    doubt,
+    lo,
+    hi,
+    labels,  # OUT (n,)
+    room,
+):
+    """Exact labels of dense rows lo:hi.
+
+    Returns how many needed exact scores, and whether all entries were finite.
+    """
+    values = rows.values
+    n_features = values.shape[1]
+    lanes = room.tile.shape[1]
+    measured = norms.shape[0] == 0
+    # Sums of squares are rounded, and squares may vanish where the numbers do not.
+    unit = 2.0**-24 if values.itemsize == 4 else 2.0**-53
+    tiny = 2.0**-126 if values.itemsize == 4 else 2.0**-1022
+    more, least = 1.0 + 2 * (n_features + 8) * unit, 4 * (n_features + 8) * tiny
     n_settled = 0
-    for b in range(lo, hi, room.tile.shape[1]):
-        enter_dense(rows.values, b, hi - 1, shift, shifted, chain, room)
-        n_settled += decide_block(rows, norms, book, chain, doubt, b, hi, labels, room)
-    return n_settled
+    finite = True
+    for b in range(lo, hi, lanes):
+        finite &= enter_dense(values, b, hi - 1, shift, shifted, measured, chain, room)
+        for r in range(lanes):
+            if measured:
+                room.norms[r] = np.sqrt(np.float64(room.lengths[0, r]) * more + least)
+            else:
+                room.norms[r] = norms[min(b + r, hi - 1)]
+        n_settled += decide_block(rows, book, chain, doubt, b, hi, labels, room)
+    return n_settled, finite
 
 
 @kernel
 def assign_sparse(rows, norms, book, chain, doubt, lo, hi, labels, room):
-    """The same for CSR rows."""
+    """The same for CSR rows, whose entries are taken to be finite."""
+    lanes = room.tile.shape[1]
     n_settled = 0
-    for b in range(lo, hi, room.tile.shape[1]):
+    for b in range(lo, hi, lanes):
         enter_sparse(rows.indptr, rows.indices, rows.values, b, hi - 1, chain, room)
-        n_settled += decide_block(rows, norms, book, chain, doubt, b, hi, labels, room)
-    return n_settled
+        for r in range(lanes):
+            room.norms[r] = norms[min(b + r, hi - 1)]
+        n_settled += decide_block(rows, book, chain, doubt, b, hi, labels, room)
+    return n_settled, True
 
 
 # --- single rows -------------------------------------------------------------------------------

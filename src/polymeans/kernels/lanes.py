@@ -201,6 +201,32 @@ def turn_rows(typingctx, X, first, last, begin, end, target, lane):
     return signature, codegen
 
 
+@intrinsic
+def add_squares(typingctx, source, height, total):
+    """``total += Σ source[t]²`` over the first ``height`` lines."""
+    signature = types.void(source, types.int64, total)
+
+    def codegen(context, builder, signature, args):
+        lanes = _Lanes(context, builder, signature.args[0])
+        source = lanes.data(signature.args[0], args[0], lanes.vector)
+        total = lanes.data(signature.args[2], args[2], lanes.vector)
+
+        def add(t, carried):
+            line = lanes.load(builder.gep(source, [t]))
+            return multiply_add(builder, line, line, carried)
+
+        def pair(t, totals):
+            return [add(builder.add(t, _I64(q)), part) for q, part in enumerate(totals)]
+
+        even = builder.and_(args[1], _I64(-2))
+        one, two = loop(builder, _I64(0), even, 2, [lanes.load(total), lanes.zero], pair)
+        (one,) = loop(builder, even, args[1], 1, [one], lambda t, totals: [add(t, totals[0])])
+        lanes.store(builder.fadd(one, two), total)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
 # --- factors -----------------------------------------------------------------------------------
 
 
