@@ -1,8 +1,9 @@
 """Sparse factors of k-means centroids beside pyfaust, the reference implementation of palm4MSA.
 
-Everybody has one thread and gets the same matrix. pyfaust goes first and sets the budget: nobody
-of ours may have more non-zeros than the hierarchical method left there, and palm4MSA no more than
-pyfaust's palm4MSA. Rows of the matrix count alike, since pyfaust knows no weights.
+Everybody has one thread and gets the same matrix; all take turns, our median is compared with the
+best of pyfaust. pyfaust goes first and sets the budget: nobody of ours may have more non-zeros than
+the hierarchical method left there, and palm4MSA no more than pyfaust's palm4MSA. Rows of the matrix
+count alike, since pyfaust knows no weights.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,15 +47,28 @@ class Centroids:
         return float(np.linalg.norm(self.target - product) / np.linalg.norm(self.target))
 
 
-@dataclass
-class Outcome:
-    """What somebody made of it."""
+@dataclass(eq=False)
+class Contender:
+    """Somebody who factorizes, and what came of it."""
 
     name: str
-    n_factors: int
-    n_nonzeros: int
-    product: np.ndarray
-    seconds: float
+    run: Callable[[], tuple[int, int, np.ndarray]]  #: factors, non-zeros, product
+    pyfaust: bool = False
+    n_factors: int = 0
+    n_nonzeros: int = 0
+    product: np.ndarray | None = None
+    times: list[float] = field(default_factory=list)
+
+    def measure(self) -> None:
+        """Once more."""
+        began = time.perf_counter()
+        self.n_factors, self.n_nonzeros, self.product = self.run()
+        self.times.append(time.perf_counter() - began)
+
+    @property
+    def seconds(self) -> float:
+        """Best of pyfaust, median of ours."""
+        return min(self.times) if self.pyfaust else statistics.median(self.times)
 
 
 def run(options: Any, report: Report) -> None:
@@ -95,6 +109,7 @@ def _compile() -> None:
 
 # --- one matrix ------------------------------------------------------------------------------
 
+BACKENDS = (2016, 2020)  #: of pyfaust: two implementations of the same
 HIERARCHICAL, FLAT = "hierarchical palm4MSA", "palm4MSA"
 
 
@@ -108,57 +123,55 @@ def _case(name: str, given: Centroids, options: Any, report: Report) -> list[dic
     )
 
     target = given.target
-    peers = [_pyfaust_hierarchical(target, backend) for backend in (2016, 2020)]
-    budget = min(peer.n_nonzeros for peer in peers)
-    flat_peers = [_pyfaust_flat(target, backend) for backend in (2016, 2020)]
-    flat_budget = min(peer.n_nonzeros for peer in flat_peers)
+    peers = [_pyfaust_hierarchical(target, backend) for backend in BACKENDS]
+    flat_peers = [_pyfaust_flat(target, backend) for backend in BACKENDS]
+    for peer in peers + flat_peers:
+        peer.measure()
+    budget, flat_budget = _fewest(peers), _fewest(flat_peers)
 
-    def measured(label: str, method: Callable[[], Any], repeats: int = options.repeats) -> Outcome:
-        seconds = []
-        for _ in range(repeats):
-            began = time.perf_counter()
+    def ours(label: str, method: Callable[[], Any]) -> Contender:
+        def once() -> tuple[int, int, np.ndarray]:
             found = method()
-            seconds.append(time.perf_counter() - began)
-        product = found.toarray() if hasattr(found, "toarray") else found.operator.toarray()
-        return Outcome(label, len(found.factors), found.nnz, product, statistics.median(seconds))
+            return len(found.factors), found.nnz, found.toarray()
+
+        return Contender("ours: " + label, once)
 
     def within(limit: int, method: Callable[..., Any], **arguments: Any) -> Callable[[], Any]:
         """The method with the largest sparsity level that leaves no more than the limit."""
-        for level in range(2 * PER_COLUMN, 0, -1):
-            if method(target, sparsity_level=level, **arguments).nnz <= limit:
-                break
+        level = 2 * PER_COLUMN
+        while level > 1 and method(target, sparsity_level=level, **arguments).nnz > limit:
+            level -= 1
         return lambda: method(target, sparsity_level=level, **arguments)
 
     def grown() -> Any:
         rough = hierarchical_palm4msa(target, sparsity_level=PER_COLUMN - 1, max_iter=20)
         return prune_and_grow(target, rough.factors, budget)
 
-    chosen = measured(
-        "factorize",
-        lambda: factorize(target, n_nonzeros=budget, random_state=0, n_threads=1),
-    )
-    hierarchical = measured(HIERARCHICAL, within(budget, hierarchical_palm4msa))
-    flat = measured(FLAT, within(flat_budget, palm4msa, max_iter=SWEEPS))
-    outcomes = [
+    def two(effort: float) -> Callable[[], Any]:
+        return lambda: factorize(
+            target, n_nonzeros=budget, effort=effort, random_state=0, n_threads=1
+        )
+
+    chosen = ours("factorize", two(1.0))
+    hierarchical = ours(HIERARCHICAL, within(budget, hierarchical_palm4msa))
+    published = within(budget, hierarchical_palm4msa, step="lipschitz")
+    flat = ours(FLAT, within(flat_budget, palm4msa, max_iter=SWEEPS))
+    deep = [
         *peers,
+        ours(HIERARCHICAL + ", published step", published),
         hierarchical,
-        measured(
-            HIERARCHICAL + ", published step",
-            within(budget, hierarchical_palm4msa, step="lipschitz"),
-            1,
-        ),
-        measured(HIERARCHICAL + " + prune and grow", grown, 1),
+        ours(HIERARCHICAL + ", then prune and grow", grown),
+        ours("factorize, a third of the effort", two(1 / 3)),
         chosen,
-        *flat_peers,
-        flat,
     ]
-    n_flat = len(flat_peers) + 1
+    everybody = [*deep, *flat_peers, flat]
+    for turn in range(max(1, options.repeats)):
+        for one in everybody:
+            if turn or not one.times:
+                one.measure()
     report.table(
         f"{name}: {target.shape[0]} x {target.shape[1]}, {target.size} entries",
-        [
-            _row(one, given, peers if place < len(outcomes) - n_flat else flat_peers)
-            for place, one in enumerate(outcomes)
-        ],
+        [_row(one, given, peers if one in deep else flat_peers) for one in everybody],
         f"gain, faster: over the better of pyfaust's two ({version('pyfaust')}) of the same kind; "
         f"{FLAT}: {SWEEPS} sweeps from the default start; excess: growth of k-means' inertia",
     )
@@ -170,10 +183,14 @@ def _case(name: str, given: Centroids, options: Any, report: Report) -> list[dic
     return [_judged(name, given, *one) for one in wanted]
 
 
-def _row(one: Outcome, given: Centroids, peers: list[Outcome]) -> dict[str, Any]:
+def _fewest(peers: list[Contender]) -> int:
+    return min(peer.n_nonzeros for peer in peers)
+
+
+def _row(one: Contender, given: Centroids, peers: list[Contender]) -> dict[str, Any]:
     gain, faster = _ratios(one, given, peers)
     return {
-        "": one.name if one in peers else "ours: " + one.name,
+        "": one.name,
         "factors": one.n_factors,
         "non-zeros": one.n_nonzeros,
         "relative error": given.relative_error(one.product),
@@ -184,7 +201,7 @@ def _row(one: Outcome, given: Centroids, peers: list[Outcome]) -> dict[str, Any]
     }
 
 
-def _ratios(one: Outcome, given: Centroids, peers: list[Outcome]) -> tuple[float, float]:
+def _ratios(one: Contender, given: Centroids, peers: list[Contender]) -> tuple[float, float]:
     """Squared error and time of the best of the peers, over ours."""
     error = min(given.relative_error(peer.product) for peer in peers)
     return (
@@ -196,19 +213,19 @@ def _ratios(one: Outcome, given: Centroids, peers: list[Outcome]) -> tuple[float
 def _judged(
     name: str,
     given: Centroids,
-    one: Outcome,
-    peers: list[Outcome],
+    one: Contender,
+    peers: list[Contender],
     gain_wanted: float,
     speed_wanted: float | None,
 ) -> dict[str, Any]:
     gain, faster = _ratios(one, given, peers)
-    fewer = one.n_nonzeros <= min(peer.n_nonzeros for peer in peers)
+    fewer = one.n_nonzeros <= _fewest(peers)
     reached = fewer and gain >= gain_wanted and (speed_wanted is None or faster >= speed_wanted)
     return {
         "": name,
-        "ours": one.name,
+        "ours": one.name.removeprefix("ours: "),
         "non-zeros": one.n_nonzeros,
-        "pyfaust's": min(peer.n_nonzeros for peer in peers),
+        "pyfaust's": _fewest(peers),
         "gain": gain,
         "at least": gain_wanted,
         "faster": faster,
@@ -232,7 +249,7 @@ def _import_pyfaust() -> Any:
     return pyfaust
 
 
-def _pyfaust_hierarchical(target: np.ndarray, backend: int) -> Outcome:
+def _pyfaust_hierarchical(target: np.ndarray, backend: int) -> Contender:
     """As its authors factorize rectangular matrices."""
     pyfaust = _import_pyfaust()
     n_factors = int(np.log2(max(target.shape)))
@@ -245,7 +262,7 @@ def _pyfaust_hierarchical(target: np.ndarray, backend: int) -> Outcome:
     )
 
 
-def _pyfaust_flat(target: np.ndarray, backend: int) -> Outcome:
+def _pyfaust_flat(target: np.ndarray, backend: int) -> Contender:
     """From the start that is also our default, factors updated from right to left."""
     pyfaust = _import_pyfaust()
     k, d = target.shape
@@ -261,14 +278,15 @@ def _pyfaust_flat(target: np.ndarray, backend: int) -> Outcome:
     )
 
 
-def _pyfaust(name: str, method: Callable[[], Any]) -> Outcome:
+def _pyfaust(name: str, method: Callable[[], Any]) -> Contender:
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1), _silence():
-        began = time.perf_counter()
-        found = method()
-        seconds = time.perf_counter() - began
-    return Outcome(name, found.numfactors(), found.nnz_sum(), found.toarray(), seconds)
+    def once() -> tuple[int, int, np.ndarray]:
+        with threadpool_limits(1), _silence():
+            found = method()
+        return found.numfactors(), found.nnz_sum(), found.toarray()
+
+    return Contender(name, once, pyfaust=True)
 
 
 @contextlib.contextmanager

@@ -56,12 +56,13 @@ def prune_and_grow(
         as far as its entries remain.
     n_rounds : int, default=60
     max_sweeps, tol : int, default=20, and float, default=1e-5
-        Of the refit at the end, see :func:`refit`.
+        Of the refits before and after, see :func:`refit`.
 
     Returns
     -------
     Factorization
-        Its errors are those of the rounds, which may rise, and of the refit, which do not.
+        Never worse than :func:`refit` of a start that meets the budget. Its errors are those of a
+        refit, of the rounds, which may rise, and of another refit.
 
     Examples
     --------
@@ -83,7 +84,10 @@ def prune_and_grow(
     with Threads(1, one_blas_thread=True):
         chain = FixedSupports(problem, start, supports)
         n_nonzeros = min(int(n_nonzeros), sum(support.size for support in supports))
-        errors = _rounds(chain, n_nonzeros, n_rounds)
+        if chain.n_nonzeros > n_nonzeros:
+            prune(chain, n_nonzeros)
+        errors = chain.settle(max_sweeps, tol)
+        errors += _rounds(chain, n_nonzeros, n_rounds)
         errors += chain.settle(max_sweeps, tol)
         return Factorization(
             chain.exported(start[0] * chain.supports[0]),
@@ -95,9 +99,6 @@ def prune_and_grow(
 
 def _rounds(chain: FixedSupports, budget: int, n_rounds: int) -> list[float]:
     """Exchange entries; the chain is then at the best it met. Errors after each round."""
-    if sum(int(support.sum()) for support in chain.supports) > budget:
-        prune(chain, budget)
-        chain.sweep()
     best = list(chain.factors), list(chain.supports)
     least = chain.error()
     errors = []
@@ -137,7 +138,7 @@ def grow(chain: FixedSupports, budget: int, n_new: int) -> None:
         gain[support] = 0.0
         gains.append(gain)
         cross = cross @ thin(chain.factors[q]).T
-    room = budget + n_new - sum(int(support.sum()) for support in chain.supports)
+    room = budget + n_new - chain.n_nonzeros
     added = _largest(gains[::-1], room)
     # Not in place: the best supports met are remembered.
     chain.supports = [s | more for s, more in zip(chain.supports, added, strict=True)]

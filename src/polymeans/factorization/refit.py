@@ -20,13 +20,14 @@ from polymeans.factorization._checks import Problem, check_factors, check_proble
 from polymeans.factorization._products import FromRight, from_left
 from polymeans.factorization.result import Factorization, multiply, to_csr
 
-#: Unknowns up to which the matrix of an inner factor's problem is decomposed.
-MOST_UNKNOWNS = 1500
+#: Unknowns up to which the matrix of an inner factor's problem is decomposed; beyond, conjugate
+#: gradients take less time for the same chain of factors.
+MOST_UNKNOWNS = 500
 
-#: Steps of conjugate gradients beyond: each of them lowers the error, so a few are enough.
+#: Steps of conjugate gradients: each of them lowers the error, so a few are enough.
 CG_STEPS = 30
 
-_RIDGE = 1e-12
+_RIDGE, _NOTHING = 1e-12, 1e-60
 _Matrix = NDArray[np.float64]
 _Support = NDArray[np.bool_]
 
@@ -53,7 +54,7 @@ def refit(
 
     *Cost.* Per sweep O(sum of m^3) over the problems of m entries, one for each row of the left
     factor, each column of the right one, and each inner factor (which take conjugate gradients
-    beyond 1500 entries).
+    beyond 500 entries).
 
     Parameters
     ----------
@@ -137,6 +138,11 @@ class FixedSupports:
         first[used] = self.factors[0][used] * (self.problem.unit / roots[used])[:, None]
         kept = [to_csr(f, s) for f, s in zip(self.factors, self.supports, strict=True)]
         return (to_csr(first, self.supports[0]), *kept[1:])
+
+    @property
+    def n_nonzeros(self) -> int:
+        """Entries of all supports."""
+        return int(sum(np.count_nonzero(support) for support in self.supports))
 
     def error(self) -> float:
         """Squared error, without cancellation."""
@@ -226,10 +232,15 @@ def _solve_inner(
         return factor
     apply = _Applied(left, right, a, b)
     wanted, values, found = toward[a, b], factor[a, b], None
+    size = left[a, a] * right[b, b]
+    # Entries on which the product hardly depends stay small, instead of overflowing.
+    size = np.maximum(size, _NOTHING * size.max())
+    if not size.max() > 0.0:
+        return factor
     if len(a) <= MOST_UNKNOWNS:
-        found = _by_cholesky(left[np.ix_(a, a)] * right[np.ix_(b, b)], wanted)
+        found = _by_cholesky(left[np.ix_(a, a)] * right[np.ix_(b, b)], size, wanted)
     if found is None:
-        found = _by_conjugate_gradients(apply, left[a, a] * right[b, b], wanted, values)
+        found = _by_conjugate_gradients(apply, size, wanted, values)
     before, after = (float((apply(x) - 2.0 * wanted) @ x) for x in (values, found))
     # Not "after > before": what is not finite must not pass either.
     if not after <= before:
@@ -257,11 +268,8 @@ class _Applied:
         return result
 
 
-def _by_cholesky(matrix: _Matrix, wanted: _Matrix) -> _Matrix | None:
-    """Solution of a positive semidefinite system, None if rounding makes it indefinite."""
-    size = matrix.diagonal().copy()
-    # Entries on which the product does not depend keep an equation of their own: x = 0.
-    size[size <= 0] = 1.0
+def _by_cholesky(matrix: _Matrix, size: _Matrix, wanted: _Matrix) -> _Matrix | None:
+    """Solution of a system with this diagonal, None if rounding makes it indefinite."""
     matrix.flat[:: len(matrix) + 1] = size * (1.0 + _RIDGE)
     try:
         factor = scipy.linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
@@ -274,7 +282,6 @@ def _by_conjugate_gradients(
     apply: _Applied, size: _Matrix, wanted: _Matrix, values: _Matrix
 ) -> _Matrix:
     """A few preconditioned steps from the present values; the quadratic falls with each."""
-    size = np.where(size > 0, size, 1.0)
     x = values.copy()
     residual = wanted - apply(x)
     scaled = residual / size

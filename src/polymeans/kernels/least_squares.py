@@ -12,16 +12,19 @@ from polymeans.kernels.compile import kernel
 #: Added to the diagonal, relative to each entry of it: dependent columns share what they explain.
 RIDGE = 1e-12
 
+#: Diagonal entries below this share of the largest are taken for zero: values would overflow.
+NOTHING = 1e-60
+
 # Sums in any order; nothing here decides a tie.
 _SUMS = {"reassoc", "contract"}
 
 
 @kernel(fastmath=_SUMS)
-def cholesky(matrix, m):
+def cholesky(matrix, m, least):
     """Lower triangle of ``matrix[:m, :m]`` becomes its Cholesky factor L, with 1 / diagonal.
 
-    Variables whose pivot is lost in rounding are left out: the reciprocal stands at 0, so that
-    ``solve_cholesky`` gives them the value 0.
+    Variables whose pivot is lost in rounding, or not above ``least``, are left out: the reciprocal
+    stands at 0, so that ``solve_cholesky`` gives them the value 0.
     """
     for i in range(m):
         full = matrix[i, i] * (1.0 + RIDGE)
@@ -34,7 +37,7 @@ def cholesky(matrix, m):
         for t in range(i):
             pivot -= matrix[i, t] * matrix[i, t]
         # 1e-14: what cancellation leaves of a dependent column, below the ridge.
-        matrix[i, i] = 1.0 / np.sqrt(pivot) if pivot > 1e-14 * full else 0.0
+        matrix[i, i] = 1.0 / np.sqrt(pivot) if pivot > max(1e-14 * full, least) else 0.0
 
 
 @kernel(fastmath=_SUMS)
@@ -93,7 +96,9 @@ def solve_supported(
         Sum of the quadratics of problems lo:hi after the update. With ``P X ~ Z`` the squared
         error is this plus ``|Z|^2``, up to cancellation.
     """
-    total = 0.0
+    total, largest = 0.0, 0.0
+    for i in range(gram.shape[0]):
+        largest = max(largest, gram[i, i])
     for j in range(lo, hi):
         first, last = indptr[j], indptr[j + 1]
         m = last - first
@@ -105,7 +110,7 @@ def solve_supported(
             for t in range(i + 1):
                 matrix[i, t] = row[support[t]]
             solution[i] = b[support[i]]
-        cholesky(matrix, m)
+        cholesky(matrix, m, NOTHING * largest)
         solve_cholesky(matrix, m, solution)
         before = quadratic(gram, b, support, x)
         after = quadratic(gram, b, support, solution[:m])
