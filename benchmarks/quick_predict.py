@@ -134,7 +134,7 @@ def _contenders(
         "factors, exact labels": _exact(operator, offset, X),
         "dense product, argmin": lambda: (halves - X @ V.T).argmin(axis=1),
         "dense product in blocks, argmin": lambda: _blocked(X, transposed, halves),
-        "polymeans dense, exact labels": _exact(FastOperator([V]), offset, X, dense=True),
+        "polymeans dense, exact labels": _exact_dense(V, offset, X),
     }
     try:
         from faiss import IndexFlatL2
@@ -148,30 +148,30 @@ def _contenders(
     return contenders
 
 
-def _exact(
-    operator: FastOperator, offset: np.ndarray, X: np.ndarray, dense: bool = False
-) -> Callable[[], Any]:
-    """Labels as an estimator's predict finds them once the rows are checked and measured."""
+def _exact(operator: FastOperator, offset: np.ndarray, X: np.ndarray) -> Callable[[], Any]:
+    """The labels exact scores define; rows are checked and measured on the way."""
     from polymeans.codebooks.factored import FactoredCodebook
-    from polymeans.engine.factored_assigner import FactoredScores
+    from polymeans.engine.factored_assigner import FactoredScores, NewRows
 
+    threads = Threads()
+    rows = NewRows(X, operator.toarray() + offset, threads)
+    codebook = FactoredCodebook(rows, operator.factors, offset.astype(np.float64))
+    return partial(_labels, FactoredScores(rows, codebook), codebook, threads, len(X))
+
+
+def _exact_dense(V: np.ndarray, offset: np.ndarray, X: np.ndarray) -> Callable[[], Any]:
+    """The same from the table of centroids, once the rows are checked and measured."""
     with Threads() as threads:
         rows = DenseRows(X, np.ones(len(X)), threads, False)
-    if dense:
-        codebook = DenseCodebook(operator.toarray() + offset)
-        assigner: Any = DenseLloyd(rows, len(codebook.centers))
-    else:
-        codebook = FactoredCodebook(rows, operator.factors, offset.astype(np.float64))
-        assigner = FactoredScores(rows, codebook)
-    nobody = np.full(len(X), -1, dtype=np.int32)
+    codebook = DenseCodebook(V + offset)
+    return partial(_labels, DenseLloyd(rows, len(V)), codebook, threads, len(X))
 
-    def label() -> np.ndarray:
-        labels = np.empty(len(X), dtype=np.int32)
-        with threads:
-            assigner.assign(codebook, nobody, labels)
-        return labels
 
-    return label
+def _labels(assigner: Any, codebook: Any, threads: Threads, n_rows: int) -> np.ndarray:
+    labels = np.full(n_rows, -1, dtype=np.int32)
+    with threads:
+        assigner.assign(codebook, labels.copy(), labels)
+    return labels
 
 
 def _blocked(X: np.ndarray, transposed: np.ndarray, halves: np.ndarray) -> np.ndarray:

@@ -39,7 +39,8 @@ class NewRows:
         with np.errstate(over="ignore", invalid="ignore"):
             mean = centers.mean(axis=0, dtype=np.float64)
             variance = centers.var(axis=0, dtype=np.float64)
-            self.shifted = bool(np.sum(mean**2) > variance.sum())
+            # It costs a little; what rounding leaves open would have to be much more without it.
+            self.shifted = bool(np.sum(mean**2) > 16 * variance.sum())
         self.shift = (mean if self.shifted else np.zeros(self.n_features)).astype(X.dtype)
         self.arrays = DenseArrays(X, self.shift.astype(np.float64))
         self.norms = np.empty(0)

@@ -26,6 +26,7 @@ from polymeans.kernels.lanes import (
     lane_array,
     n_lanes,
     scan_rows,
+    subtract_from_lines,
     turn_rows,
 )
 from polymeans.kernels.rows import exact_score
@@ -221,9 +222,7 @@ def enter_dense(values, first, last, shift, shifted, measured, chain, room):
                 finite &= np.isfinite(value)
                 tile[t - begin, lane] = value
         if shifted:
-            for t in range(begin, end):
-                for lane in range(lanes):
-                    tile[t - begin, lane] -= shift[t]
+            subtract_from_lines(tile, end - begin, shift, begin)
         if measured:
             add_squares(tile, end - begin, room.lengths)
         first_line, last_line = chain.tiles[number], chain.tiles[number + 1]

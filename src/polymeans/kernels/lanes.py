@@ -227,6 +227,28 @@ def add_squares(typingctx, source, height, total):
     return signature, codegen
 
 
+@intrinsic
+def subtract_from_lines(typingctx, target, height, numbers, first):
+    """``target[t] -= numbers[first + t]`` for the first ``height`` lines."""
+    signature = types.void(target, types.int64, numbers, types.int64)
+
+    def codegen(context, builder, signature, args):
+        lanes = _Lanes(context, builder, signature.args[0])
+        target = lanes.data(signature.args[0], args[0], lanes.vector)
+        numbers = builder.gep(lanes.data(signature.args[2], args[2]), [args[3]])
+
+        def subtract(t, _):
+            line = builder.gep(target, [t])
+            number = lanes.everywhere(lanes.get(numbers, t))
+            lanes.store(builder.fsub(lanes.load(line), number), line)
+            return []
+
+        loop(builder, _I64(0), args[1], 1, [], subtract)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
 # --- factors -----------------------------------------------------------------------------------
 
 
