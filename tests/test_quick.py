@@ -266,6 +266,7 @@ def test_a_level_beyond_the_data_becomes_dense_and_is_said_once():
         ({"offset": "mean"}, "offset"),
         ({"offset": 3.0}, "offset"),
         ({"refit": "yes"}, "refit"),
+        ({"effort": 0}, "effort"),
         ({"method": "palm4msa", "n_nonzeros": 50}, "n_nonzeros=50"),
         ({"n_clusters": 0}, "n_clusters"),
         ({"n_clusters": 1000}, "n_clusters=1000"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polymeans._base import is_name, logger
 from polymeans._compat import FitProgress
-from polymeans._validation import check_choice, check_integer
+from polymeans._validation import check_choice, check_integer, check_positive
 from polymeans.codebooks.factored import FactoredCodebook, multiplied_out
 from polymeans.engine.assignment import make_assigner, make_codebook, tabled_statistics
 from polymeans.engine.factored_assigner import FactoredScores
@@ -92,6 +92,9 @@ class QuickKMeans(KMeans):
         median of k-means' centroids; "auto": whichever factorizes better.
     refit : bool, default=True
         False: the factors of converged k-means are kept as they are.
+    effort : float, default=1.0
+        Multiple of the usual number of rounds that look for factors at the start; 0.2 is a quick
+        look.
     init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
             default="k-means++"
         Where plain k-means begins, as in :class:`KMeans`.
@@ -196,6 +199,7 @@ class QuickKMeans(KMeans):
         centers: str = "factored",
         offset: str = "auto",
         refit: bool = True,
+        effort: float = 1.0,
         init: Any = "k-means++",
         n_init: Any = "auto",
         max_iter: int = 50,
@@ -212,6 +216,7 @@ class QuickKMeans(KMeans):
         self.centers = centers
         self.offset = offset
         self.refit = refit
+        self.effort = effort
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -240,6 +245,7 @@ class QuickKMeans(KMeans):
         check_choice("offset", self.offset, OFFSETS)
         if not is_name(self.n_factors, "auto"):
             check_n_factors(self.n_factors)
+        check_positive("effort", self.effort)
         if not isinstance(self.refit, bool | np.bool_):
             raise TypeError(f"refit must be True or False, got {self.refit!r}.")
         if self.n_nonzeros is not None:
@@ -322,7 +328,7 @@ class QuickKMeans(KMeans):
     ) -> tuple[sp.csr_array, ...]:
         if self.method == "select" and not self._in_a_chain:
             problem = check_problem(target, weights)
-            return factorize_in_two(problem, plan.budget, rows.threads, rng, 1.0).factors
+            return factorize_in_two(problem, plan.budget, rows.threads, rng, self.effort).factors
         return factorize(
             target,
             n_nonzeros=plan.budget if self.method == "select" else None,

@@ -65,7 +65,7 @@ def factorize(
     weights : array-like of shape (k,) or None, default=None
         How much the error of each row counts.
     effort : float, default=1.0
-        Multiple of the usual number of rounds (two factors).
+        Multiple of the usual number of rounds (two factors). 0.2 is a quick look.
     random_state : int, RandomState instance or None, default=None
         Determines the starts (two factors).
     n_threads : int or None, default=None

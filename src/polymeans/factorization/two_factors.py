@@ -23,6 +23,10 @@ _MOST_COLUMNS = 2.0
 #: Rounds of each start, and of the best one afterwards with the shares of its entries it tries.
 _TRIAL_ROUNDS, _FINAL_ROUNDS, _FINAL_SHARES = 10, 30, (0.12, 0.01)
 
+#: Entries of the larger factor, zeros included, up to which rounds cost next to nothing; beyond,
+#: there are fewer of them in proportion, but never fewer than these.
+_CHEAP, _FEWEST = 2**20, 4
+
 #: Error, relative to the target, that counts as none.
 _EXACT = 1e-13
 
@@ -48,7 +52,7 @@ def two_factors(
     rng : RandomState
         Draws the columns.
     effort : float, default=1
-        Multiple of the usual number of rounds.
+        Multiple of the usual number of rounds. Below 0.3 only one size is tried.
     on_round : callable, default=None
         Called with the error of each round.
 
@@ -62,9 +66,13 @@ def two_factors(
     if power == 0:
         return Pair(np.zeros((target.shape[0], 1)), np.zeros((target.shape[1], 1))), 0.0
     goal = _EXACT * power
-    n_trial = max(2, round(_TRIAL_ROUNDS * effort))
+    sizes = _sizes(target.shape, n_nonzeros)
+    pace = effort * min(1.0, _CHEAP / (max(target.shape) * (min(target.shape) + sizes[0])))
+    n_trial = max(_FEWEST, round(_TRIAL_ROUNDS * pace))
+    if pace < 0.3:
+        sizes = sizes[:1]
     best, lowest = None, np.inf
-    for size in _sizes(target.shape, n_nonzeros):
+    for size in sizes:
         pair = begin(target, size, n_nonzeros, threads, rng)
         pair, error = select(
             pair, target, n_nonzeros, threads, n_rounds=n_trial, goal=goal, on_round=on_round
@@ -73,7 +81,7 @@ def two_factors(
             best, lowest = pair, error
         if lowest <= goal:
             break
-    n_final = round(_FINAL_ROUNDS * effort) if lowest > goal else 0
+    n_final = max(_FEWEST, round(_FINAL_ROUNDS * pace)) if lowest > goal else 0
     best, lowest = select(
         best,
         target,
