@@ -64,7 +64,7 @@ def run(options: Any, report: Report) -> None:
         summary += _summary_rows(case, means)
     if not summary:
         raise MissingRequirementError(f"nothing to run for --only {options.only!r}.")
-    report.table("k-means -> QuickKMeans", summary, _SUMMARY_NOTE)
+    report.table("k-means -> QuickKMeans", summary, _NOTE)
 
 
 def _thinned(split: Split) -> Split:
@@ -165,17 +165,14 @@ def _times_faster(X: np.ndarray, plain: Any, quick: Any) -> float:
 
 # --- tables ----------------------------------------------------------------------------------
 
-_CASE_NOTE = (
-    "means of the seeds, in parentheses the paper; 1-NN: accuracy of the nearest neighbour inside "
-    "the query's cluster, on the rows kept back; Nystroem error: relative, of the RBF kernel of "
-    f"{ERROR_ROWS} rows; SVM: accuracy of LinearSVC on these features, fitted to at most "
+_NOTE = (
+    "means of the seeds, beside or below them the paper; 1-NN: accuracy of the nearest neighbour "
+    "inside the query's cluster, on the rows kept back; Nystroem error: relative, of the RBF "
+    f"kernel of {ERROR_ROWS} rows; SVM: accuracy of LinearSVC on these features, fitted to at most "
     f"{MOST_SVM_ROWS} rows; AMI: of clusters and classes, rows of the fit; predict: time of "
     f"k-means over that of QuickKMeans, {TIMED_ROWS} rows; L1KMeans and Hadamard: about the mean "
-    "of the rows, as in the paper's code"
-)
-_SUMMARY_NOTE = (
-    f"as above; rows to fit are at most {MOST_FIT_ROWS}, the paper has 576012 of Covtype and says "
-    "4.9 million of Kddcup99"
+    f"of the rows, as in the paper's code. Rows to fit are at most {MOST_FIT_ROWS}; the paper has "
+    "576012 of Covtype and says 4.9 million of Kddcup99."
 )
 
 
@@ -203,7 +200,7 @@ def _case_table(
         rows.append(row)
     n, d = split.X.shape
     title = f"{case.name}: {n} x {d}, {len(split.X_test)} kept back, k={case.k}, {n_seeds} seeds"
-    report.table(title, rows, _CASE_NOTE)
+    report.table(title, rows)
 
 
 def _shown(value: float) -> str:
