@@ -120,7 +120,7 @@ def test_largest_keeps_as_many_as_asked(n, seed):
 def test_sweeps_never_raise_the_error_and_rounds_keep_the_best(centroids):
     target, rng = centroids[0], np.random.RandomState(0)
     with Threads(1, one_blas_thread=True) as threads:
-        pair = begin(target, 10, 900, threads, rng)
+        pair = begin(target, 10, 900, threads, rng, upright=True)
         errors = []
         pair, error = select(pair, target, 900, threads, n_rounds=6, on_round=errors.append)
         assert error == min(errors) == pytest.approx(pair.error(target))

@@ -115,7 +115,9 @@ def test_objective_never_rises_and_everything_agrees(blobs, documents, budget, o
             model.cluster_centers_,
             atol=1e-6 * scale,
         )
-        assert model.n_nonzeros_ == model.n_parameters_ == model.sparse_centers_.nnz
+        assert model.n_nonzeros_ == model.sparse_centers_.nnz
+        assert model.n_parameters_ == model.n_nonzeros_ + np.count_nonzero(model.offset_)
+        assert model.inertia_ >= model.kmeans_inertia_ * (1 - 1e-9)
         assert model.compression_ == model.cluster_centers_.size / model.n_nonzeros_
         norms = np.abs(model.sparse_centers_.toarray()).sum(axis=1)
         assert (norms <= model.radius_ * (1 + 1e-5)).all()

@@ -177,6 +177,37 @@ def test_predict_is_the_same_either_way(digits, model, assignment):
     assert_array_equal(other.predict(digits.astype(np.float32)), model.labels_)
 
 
+def test_one_row_at_a_time(digits, model):
+    for dtype in (np.float32, np.float64):
+        fitted = QuickKMeans(20, n_nonzeros=500, offset="median", max_iter=3, random_state=0)
+        X = digits.astype(dtype)
+        fitted.fit(X)
+        assert [fitted.predict_one(x) for x in X[:300]] == fitted.labels_[:300].tolist()
+
+
+def test_nan_in_many_rows_is_refused(digits, model):
+    X = np.tile(digits, (20, 1))
+    X[-1, -1] = np.nan
+    other = pickle.loads(pickle.dumps(model))
+    other.assignment_ = "factored"
+    with pytest.raises(ValueError, match="NaN"):
+        other.predict(X)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e20, 1e200])
+def test_new_rows_of_another_size(digits, model, scale):
+    X = np.tile(digits, (20, 1)) * scale
+    other = pickle.loads(pickle.dumps(model))
+    other.assignment_ = "factored"
+    assert_array_equal(other.predict(X), KMeans.predict(other, X))
+
+
+def test_pickles_hold_factors_not_tables(model):
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy._known_table is None
+    assert_array_equal(copy.cluster_centers_, model.cluster_centers_)
+
+
 def test_new_sparse_rows_may_lack_features(digits, model):
     X = np.where(np.arange(64) % 5 == 0, digits, 0.0)
     X = np.tile(X, (20, 1))

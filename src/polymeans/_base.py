@@ -39,7 +39,7 @@ logger = logging.getLogger("polymeans")
 
 #: Multiplications of one pass below which a pool of threads costs more than it saves, and below
 #: which bringing centroids into panels does.
-_POOLED, _SMALL = 2**24, 2**21
+_POOLED, SMALL_WORK = 2**24, 2**21
 
 
 class CentroidEstimator(
@@ -286,7 +286,7 @@ class CentroidEstimator(
 
     def _threads(self, X: Any) -> Threads:
         # The result does not depend on it, and a pool takes longer to start than little work.
-        little = self._passes() * _work(X, self._n_centroids) < _POOLED
+        little = self._passes() * work_of(X, self._n_centroids) < _POOLED
         return Threads(1 if little else self.n_threads, self._uses_blas)
 
     def _check_parameters(self) -> None:
@@ -336,7 +336,7 @@ class CentroidEstimator(
             X = self._into_space(X)
             rows = make_rows(X, weights, threads, self._spherical, self._reach(vectors))
             codebook = self._codebook(rows, vectors)
-            if _work(X, self._n_centroids) < _SMALL:
+            if work_of(X, self._n_centroids) < SMALL_WORK:
                 from polymeans.kernels import sums
 
                 sums.assign_exact(rows.arrays, codebook.book, 0, rows.n_samples, labels)
@@ -350,7 +350,7 @@ class CentroidEstimator(
         return labels, inertia * self._inertia_scale()
 
 
-def _work(X: Any, n_clusters: int) -> int:
+def work_of(X: Any, n_clusters: int) -> int:
     """Multiplications of one pass over the rows."""
     return (X.nnz if sp.issparse(X) else X.size) * n_clusters
 

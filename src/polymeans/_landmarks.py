@@ -1,6 +1,5 @@
 """Landmarks: points that all rows form inner products with, by the fastest way there is."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,7 @@ from polymeans.engine.threads import Threads, reduction_blocks
 def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:
     """The clusterer if it is fitted, else a fitted copy of it; ``default()`` makes one for None."""
     if clusterer is None:
-        with warnings.catch_warnings():
-            # Few features leave nothing to save, and factors become dense: as it should be.
-            warnings.filterwarnings("ignore", message="sparsity_level")
-            return default().fit(X)
+        return default().fit(X)
     for name in ("fit", "predict"):
         if not hasattr(clusterer, name):
             raise TypeError(

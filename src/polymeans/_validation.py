@@ -57,10 +57,11 @@ def _reject(name: str, value: Any, wanted: str, remedy: str = "") -> None:
     raise kind(f"{message} {remedy}".strip())
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> Any:
     """Rows as a C-ordered native array, or a CSR matrix or array, of float32 or float64.
 
     Anything scikit-learn takes is taken; the input is copied only where it has to be converted.
+    ``finite=False`` leaves it to the caller to look for NaN and infinity.
     """
     if sp.issparse(X) and X.ndim != 2:
         raise ValueError(
@@ -74,6 +75,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         dtype=[np.float64, np.float32],
         order="C",
         accept_large_sparse=True,
+        ensure_all_finite=finite,
         reset=reset,
     )
     if sp.issparse(X):

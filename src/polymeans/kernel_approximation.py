@@ -114,6 +114,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Returns
         -------
         values : ndarray of shape (n, m)
+            One for each pair of rows.
         """
         Y = X if Y is None else Y
         if callable(self.kernel):

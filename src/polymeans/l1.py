@@ -97,10 +97,12 @@ class L1KMeans(KMeans):
         Nearest centroid of each row; the lowest index among equals.
     inertia_ : float
         Weighted sum of squared distances to the nearest centroid.
+    kmeans_inertia_ : float
+        The same for the plain k-means it started from.
     n_iter_ : int
         Iterations of the best start, after projecting.
     n_parameters_ : int
-        Numbers the centroids consist of: ``n_nonzeros_``.
+        Numbers the centroids consist of: ``n_nonzeros_``, and the offset where it is not zero.
     history_ : ndarray
         One record for each of these iterations: ``inertia`` before the centroids moved, ``n_moved``
         rows that changed cluster, ``shift`` (sum of squared centroid shifts) and ``seconds``.
@@ -198,7 +200,9 @@ class L1KMeans(KMeans):
             rows.context = center, self._radius(rows, means - center, mass)
         center, radius = rows.context
         budget = None if self.n_nonzeros is None else int(self.n_nonzeros)
-        return L1Codebook(rows, means, radius, budget, center)
+        codebook = L1Codebook(rows, means, radius, budget, center)
+        codebook.start_inertia = plain.inertia
+        return codebook
 
     def _center(self, means: Any, shares: Any) -> Any:
         """Center of the ball in the rows' coordinates."""
@@ -215,12 +219,14 @@ class L1KMeans(KMeans):
     def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
         attributes = super()._attributes(run, rows)
         sparse = sp.csr_array(rows.external(run.codebook.sparse))
+        offset = rows.external(run.codebook.offset[None])[0]
         return attributes | {
             "sparse_centers_": sparse,
             "operator_": FastOperator([sparse]),
-            "offset_": rows.external(run.codebook.offset[None])[0],
+            "offset_": offset,
             "radius_": float(run.codebook.radius) * rows.unit,
             "n_nonzeros_": int(sparse.nnz),
-            "n_parameters_": int(sparse.nnz),
+            "n_parameters_": int(sparse.nnz + np.count_nonzero(offset)),
+            "kmeans_inertia_": run.codebook.start_inertia,
             "compression_": sparse.shape[0] * sparse.shape[1] / max(1, sparse.nnz),
         }

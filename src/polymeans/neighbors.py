@@ -343,6 +343,7 @@ class ClusterKNeighborsClassifier(ClassifierMixin, ClusterNeighbors):
         Returns
         -------
         classes : ndarray of shape (n_queries,)
+            The class with the largest share of votes, the first among equals.
         """
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -474,6 +475,7 @@ class ClusterKNeighborsRegressor(RegressorMixin, ClusterNeighbors):
         Returns
         -------
         targets : ndarray of shape (n_queries,) or (n_queries, n_targets)
+            Means over the neighbours.
         """
         check_is_fitted(self)
         distances, indices = self.kneighbors(X)

@@ -1,22 +1,30 @@
 """QuicK-means: centroids that are a product of sparse factors."""
 
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import is_name, logger
-from polymeans._compat import FitProgress
-from polymeans._validation import check_choice, check_integer, check_positive
+from polymeans._base import SMALL_WORK, is_name, logger, work_of
+from polymeans._compat import HAS_CALLBACKS, FitProgress
+from polymeans._validation import check_choice, check_integer, check_positive, check_rows
 from polymeans.codebooks.factored import FactoredCodebook, multiplied_out
 from polymeans.engine.assignment import make_assigner, make_codebook, tabled_statistics
-from polymeans.engine.factored_assigner import FactoredScores
+from polymeans.engine.factored_assigner import FactoredScores, NewRows
 from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.relocation import count_members, own_distances, relocate_empty
-from polymeans.factorization._checks import check_n_factors, check_problem, check_sparsity
+from polymeans.factorization._checks import (
+    DEFAULT_LEVEL,
+    check_n_factors,
+    check_problem,
+    check_sparsity,
+)
 from polymeans.factorization.factorize import METHODS, budget_for, factorize, factorize_in_two
 from polymeans.factorization.operator import FastOperator
 from polymeans.factorization.two_factors import trial_error
@@ -34,6 +42,9 @@ _STEPS_OF_GAIN = 4
 
 #: Sweeps of palm4MSA in each iteration of the paper's scheme.
 _PALM_SWEEPS = 50
+
+#: Sizes whose squares, and sums of them, are far from leaving the range of float32.
+_ORDINARY = (1e-12, 1e12)
 
 #: Multiplications below which it is not worth measuring which way of labelling is faster, and the
 #: rows it is measured on.
@@ -192,7 +203,7 @@ class QuickKMeans(KMeans):
         self,
         n_clusters: int = 8,
         *,
-        sparsity_level: int = 5,
+        sparsity_level: int = DEFAULT_LEVEL,
         n_nonzeros: int | None = None,
         n_factors: Any = "auto",
         method: str = "select",
@@ -231,6 +242,61 @@ class QuickKMeans(KMeans):
         if "factors_" not in vars(self):
             raise AttributeError("cluster_centers_ are there after fit.")
         return self._table() if self._means is None else self._means
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Nearest factored centroid of each row.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Index of the nearest factored centroid, the lowest among equals.
+        """
+        check_is_fitted(self)
+        rows = check_rows(self, X, reset=False, finite=False)
+        table = self._table()
+        large = work_of(rows, len(table)) >= SMALL_WORK
+        if large and self.assignment_ == "factored" and rows.dtype == table.dtype:
+            labels = self._label_in_one_pass(rows, table)
+            if labels is not None:
+                return labels
+        return super().predict(X)
+
+    def _label_in_one_pass(self, X: Any, table: NDArray[Any]) -> NDArray[np.int32] | None:
+        """Labels of dense rows of ordinary size, whatever else they hold is for others."""
+        largest = float(np.abs(table).max())
+        if sp.issparse(X) or not (largest == 0 or _ORDINARY[0] <= largest <= _ORDINARY[1]):
+            return None
+        labels = np.full(len(X), -1, dtype=np.int32)
+        with self._threads(X) as threads:
+            rows = NewRows(X, table, threads)
+            codebook = FactoredCodebook.given(rows, self.factors_, self.offset_, table)
+            scores = FactoredScores(rows, codebook)
+            scores.assign(codebook, labels, labels)
+        return labels if scores.finite else None
+
+    def predict_one(self, x: NDArray[Any]) -> int:
+        """Nearest factored centroid of one row, with as little around it as possible.
+
+        Microseconds instead of the milliseconds that checks and threads of :meth:`predict` cost.
+        Computed in the precision of the data: equally near centroids, as far as rounding can tell,
+        get either.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_features,)
+            Contiguous, of the dtype of the data the model was fitted to. Not checked.
+
+        Returns
+        -------
+        label : int
+            Index of the nearest factored centroid.
+        """
+        return self.operator_.nearest_one(x, self._offsets)
 
     # --- what the base asks ------------------------------------------------------------------
 
@@ -297,7 +363,8 @@ class QuickKMeans(KMeans):
     ) -> _Plan:
         level = 1
         if self.n_nonzeros is None or self.method == "palm4msa" or self._in_a_chain:
-            level = check_sparsity(self.sparsity_level, (len(means), rows.n_features))
+            shape = (len(means), rows.n_features)
+            level = check_sparsity(self.sparsity_level, shape, stacklevel=5 + HAS_CALLBACKS)
         chain = int(self.n_factors) if self._in_a_chain else None
         budget = budget_for(means, self.n_nonzeros, level, chain)
         zero, median = np.zeros(means.shape[1]), np.median(means, axis=0)
@@ -367,10 +434,29 @@ class QuickKMeans(KMeans):
         other.steps = run.steps + [s for s in other.steps if s.inertia <= run.steps[-1].inertia]
         return other
 
+    def _warn(self, run: Run) -> None:
+        n_found = len(np.unique(run.labels))
+        if n_found == self.n_clusters or run.codebook.start_inertia == 0:
+            return super()._warn(run)
+        warnings.warn(
+            f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+            f"({self.n_clusters}). Factors with {run.codebook.n_parameters} non-zeros cannot tell "
+            "more apart, or X has duplicate points; raise n_nonzeros or sparsity_level, or ask "
+            "for fewer clusters.",
+            ConvergenceWarning,
+            stacklevel=3 + HAS_CALLBACKS,
+        )
+
     # --- labels ------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What factors can be multiplied out to need not be kept.
+        return {**super().__getstate__(), "_known_table": None}
 
     def _table(self) -> NDArray[Any]:
         """Factored centroids, multiplied out."""
+        if self._known_table is not None:
+            return self._known_table
         return multiplied_out(self.factors_, self.offset_, self.factors_[0].dtype)
 
     def _fitted_vectors(self) -> list[NDArray[Any]]:
@@ -394,6 +480,11 @@ class QuickKMeans(KMeans):
         factors = codebook.to_factors(rows)
         offset = rows.external(codebook.offset[None])[0]
         operator = FastOperator(factors)
+        table = rows.external(codebook.centers).astype(np.float64)
+        free = offset.astype(np.float64)
+        # |x - offset - v|² less what all v have in common: |v|² + 2 v·offset - 2 v·x.
+        with np.errstate(over="ignore"):
+            offsets = (np.sum(table * table, axis=1) - free @ free).astype(rows.dtype)
         means, inertia = None, run.inertia
         if self.centers == "means":
             means, inertia = _means(run, rows)
@@ -403,6 +494,8 @@ class QuickKMeans(KMeans):
             "offset_": offset,
             "operator_": operator,
             "_means": means,
+            "_known_table": rows.external(codebook.centers),
+            "_offsets": offsets,
             "labels_": run.labels,
             "inertia_": inertia,
             "kmeans_inertia_": codebook.start_inertia,
@@ -429,7 +522,7 @@ def _faster(rows: Any, codebook: FactoredCodebook) -> str:
     """Which way of labelling rows is faster, measured where it matters."""
     if rows.n_stored * codebook.n_clusters < _WORTH_MEASURING:
         dense = codebook.n_clusters * codebook.n_features
-        return "factored" if codebook.n_parameters < dense else "dense"
+        return "factored" if 2 * codebook.n_parameters < dense else "dense"
     some = np.arange(min(rows.n_samples, _MEASURED_ROWS))
     sample = rows.subset(some, np.ones(len(some)))
     labels = np.full(len(some), -1, dtype=np.int32)

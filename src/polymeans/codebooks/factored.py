@@ -44,6 +44,8 @@ class FactoredCodebook(TableCodebook):
         stay as they are.
     start_inertia : float, default=nan
         Of the free centroids these factors were found for.
+    centers : ndarray of shape (n_clusters, n_features), default=None
+        The table, if it is at hand, in the rows' coordinates and dtype.
     """
 
     #: A centroid cannot be put onto a row without the others, so the objective could rise.
@@ -56,13 +58,16 @@ class FactoredCodebook(TableCodebook):
         offset: NDArray[Any],
         update: Update | None = None,
         start_inertia: float = np.nan,
+        centers: NDArray[Any] | None = None,
     ) -> None:
         super().__init__(rows, (factors[0].shape[0], factors[-1].shape[1]))
         self.start_inertia = start_inertia
         self.offset = offset.astype(rows.dtype).astype(np.float64)
         self.update = update
         self.factors = self._rounded(factors)
-        self.show(multiplied_out(self.factors, self.offset, self.dtype))
+        if centers is None:
+            centers = multiplied_out(self.factors, self.offset, self.dtype)
+        self.show(centers)
 
     @classmethod
     def given(
@@ -70,14 +75,13 @@ class FactoredCodebook(TableCodebook):
     ) -> "FactoredCodebook":
         """Factors, offset and their table in the user's coordinates, for new rows."""
         last = factors[-1] / rows.unit
-        if rows.is_sparse:
-            # Features that no row has count in the norms only.
-            centers, _, squared_norms = rows.internal(table)
-            codebook = cls(rows, [*factors[:-1], last[:, rows.order]], offset[rows.order])
-            codebook.centers, codebook.squared_norms = centers.astype(rows.dtype), squared_norms
-        else:
-            codebook = cls(rows, [*factors[:-1], last], offset / rows.unit)
-            codebook.centers = rows.internal(table)
+        if not rows.is_sparse:
+            centers = rows.internal(table)
+            return cls(rows, [*factors[:-1], last], offset / rows.unit, centers=centers)
+        centers, _, squared_norms = rows.internal(table)
+        factors, offset = [*factors[:-1], last[:, rows.order]], offset[rows.order]
+        codebook = cls(rows, factors, offset, centers=centers.astype(rows.dtype))
+        codebook.squared_norms = squared_norms  # with the features that no row has
         return codebook
 
     def _rounded(self, factors: Sequence[Any]) -> list[sp.csr_array]:

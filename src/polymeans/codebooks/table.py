@@ -37,6 +37,8 @@ class TableCodebook:
         self.centers = np.zeros(shape, dtype=rows.dtype)
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = np.zeros(self.n_clusters)
+        #: Of the free centroids these were found for, where they were.
+        self.start_inertia = np.nan
 
     def show(self, centers: NDArray[Any]) -> NDArray[np.float64]:
         """Put centroids into the table; how far each one went."""

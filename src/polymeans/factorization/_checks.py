@@ -85,20 +85,32 @@ def check_factors(factors: Sequence[Any], shape: tuple[int, int]) -> list[NDArra
     return factors
 
 
-def check_sparsity(sparsity_level: Any, shape: tuple[int, int]) -> int:
-    """The sparsity level, at most what a dense factor has; more is said to be too much."""
+#: The sparsity level where none is given.
+DEFAULT_LEVEL = 5
+
+
+def check_sparsity(sparsity_level: Any, shape: tuple[int, int], stacklevel: int = 3) -> int:
+    """The sparsity level, at most what a dense factor has; more is said to be too much.
+
+    Nothing is said about the default, which nobody asked for.
+    """
     check_integer("sparsity_level", sparsity_level, 1)
     most = min(shape)
-    if sparsity_level > most:
+    if sparsity_level > most and sparsity_level != DEFAULT_LEVEL:
         warnings.warn(
             f"sparsity_level={sparsity_level} is more than the smaller side {most} of target: "
             "factors become dense.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     return min(int(sparsity_level), most)
 
 
 def check_n_factors(n_factors: Any) -> None:
     """Raise unless there are at least two factors."""
-    check_integer("n_factors", n_factors, 2, "One factor is the matrix itself.")
+    check_integer(
+        "n_factors",
+        n_factors,
+        2,
+        'One factor is the matrix itself; "auto" leaves it to the method.',
+    )

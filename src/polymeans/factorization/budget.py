@@ -9,7 +9,17 @@ from polymeans.factorization._checks import check_matrix, check_n_factors
 
 
 def published_n_factors(shape: tuple[int, int]) -> int:
-    """Number of factors the paper takes for a k x d matrix: ``int(log2(max(k, d)))``, at least 2.
+    """Number of factors the paper takes: ``int(log2(max(k, d)))``, at least 2.
+
+    Parameters
+    ----------
+    shape : tuple (k, d)
+        Of the matrix.
+
+    Returns
+    -------
+    int
+        Number of factors.
 
     Examples
     --------
@@ -66,7 +76,9 @@ def guaranteed_n_nonzeros(
     Parameters
     ----------
     target_or_shape : array-like of shape (k, d), or tuple (k, d)
+        The matrix, or how large it is.
     sparsity_level : int
+        Entries of each row or column.
     n_factors : int or None, default=None
         None: as many as in the paper, :func:`published_n_factors`.
 
@@ -82,7 +94,7 @@ def guaranteed_n_nonzeros(
     6480
     """
     check_integer("sparsity_level", sparsity_level, 1)
-    if isinstance(target_or_shape, tuple) and np.ndim(target_or_shape) == 1:
+    if not hasattr(target_or_shape, "shape") and np.shape(target_or_shape) == (2,):
         k, d = target_or_shape
         check_integer("shape[0]", k, 1)
         check_integer("shape[1]", d, 1)

@@ -47,6 +47,7 @@ def prune_and_grow(
     Parameters
     ----------
     target : array-like of shape (k, d)
+        What the product is to approximate.
     factors : sequence of two or more matrices
         Where to start, from left to right. Stored entries are their supports.
     n_nonzeros : int
@@ -55,6 +56,7 @@ def prune_and_grow(
         Of the rows of the target in the error. Rows of weight 0 keep their row of the left factor
         as far as its entries remain.
     n_rounds : int, default=60
+        Times entries are exchanged.
     max_sweeps, tol : int, default=20, and float, default=1e-5
         Of the refits before and after, see :func:`refit`.
 

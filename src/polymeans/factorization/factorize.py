@@ -8,7 +8,13 @@ from sklearn.utils import check_random_state
 
 from polymeans._validation import check_choice, check_integer, check_n_threads, check_positive
 from polymeans.engine.threads import Threads
-from polymeans.factorization._checks import Problem, check_n_factors, check_problem, check_sparsity
+from polymeans.factorization._checks import (
+    DEFAULT_LEVEL,
+    Problem,
+    check_n_factors,
+    check_problem,
+    check_sparsity,
+)
 from polymeans.factorization.budget import guaranteed_n_nonzeros
 from polymeans.factorization.hierarchical import hierarchical_palm4msa
 from polymeans.factorization.result import Factorization, to_csr
@@ -24,7 +30,7 @@ def factorize(
     target: Any,
     *,
     n_nonzeros: int | None = None,
-    sparsity_level: int = 5,
+    sparsity_level: int = DEFAULT_LEVEL,
     n_factors: Any = "auto",
     method: str = "select",
     weights: Any = None,
@@ -52,6 +58,7 @@ def factorize(
     Parameters
     ----------
     target : array-like of shape (k, d)
+        What the product is to approximate.
     n_nonzeros : int or None, default=None
         Entries of all factors together, at most. None: ``sparsity_level`` decides.
     sparsity_level : int, default=5
@@ -136,11 +143,13 @@ def budget_for(
     n_factors: int | None = None,
 ) -> int:
     """Non-zeros as given, or what the sparsity level stands for; never more than is useful."""
-    if n_nonzeros is None:
-        # Two factors (None) get what the paper's chain would have.
-        return max(2, guaranteed_n_nonzeros(target, sparsity_level, n_factors))
     # The identity and the matrix itself are two factors as well.
-    return min(int(n_nonzeros), target.size + min(target.shape))
+    dense = target.size + min(target.shape)
+    if n_nonzeros is not None:
+        return min(int(n_nonzeros), dense)
+    # Two factors (None) get what the paper's chain would have.
+    guaranteed = guaranteed_n_nonzeros(target, sparsity_level, n_factors)
+    return max(2, guaranteed) if guaranteed < target.size else dense
 
 
 def factorize_in_two(

@@ -40,6 +40,7 @@ def hierarchical_palm4msa(
     Parameters
     ----------
     target : array-like of shape (k, d)
+        What the product is to approximate.
     n_factors : int or None, default=None
         At least 2. None: as in the paper, ``int(log2(max(k, d)))``.
     sparsity_level : int, default=5

@@ -73,6 +73,12 @@ class FastOperator(LinearOperator):
         first, last = self.factors[0], self.factors[-1]
         super().__init__(first.dtype, (first.shape[0], last.shape[1]))
 
+    def __repr__(self) -> str:
+        return (
+            f"<{self.shape[0]}x{self.shape[1]} FastOperator of {len(self.factors)} factors with "
+            f"{self.nnz} non-zeros, dtype={self.dtype}>"
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         # What was packed for the kernels is this machine's business.
         return type(self), (self.factors,)
@@ -93,7 +99,13 @@ class FastOperator(LinearOperator):
         return self.shape[0] * self.shape[1] / max(1, self.nnz)
 
     def toarray(self) -> NDArray[Any]:
-        """The matrix, multiplied out in float64 and rounded to the operator's dtype."""
+        """The matrix, multiplied out in float64 and rounded to the operator's dtype.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+            Dense.
+        """
         # From the side that keeps what is being multiplied small.
         factors = [factor.astype(np.float64) for factor in self.factors]
         if self.shape[0] <= self.shape[1]:
@@ -140,6 +152,7 @@ class FastOperator(LinearOperator):
         Parameters
         ----------
         X : ndarray or CSR matrix or array of shape (n_samples, n_columns)
+            Rows, of any real dtype.
         n_threads : int or None, default=None
             None: all cores this process may use.
 
@@ -174,7 +187,9 @@ class FastOperator(LinearOperator):
         Parameters
         ----------
         X : ndarray or CSR matrix or array of shape (n_samples, n_columns)
+            Rows, of any real dtype.
         offsets : array-like of shape (n_rows,)
+            One for each row of V.
         n_threads : int or None, default=None
             None: all cores this process may use.
 
@@ -215,7 +230,8 @@ class FastOperator(LinearOperator):
 
         Returns
         -------
-        int
+        label : int
+            Which row of V.
         """
         return self._nearest_one(*self._flat, x, offsets)
 
@@ -247,7 +263,20 @@ class FastOperator(LinearOperator):
             return threads.map(work, threads.ranges(n_samples, smallest=64))
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw the factors; see :func:`polymeans.inspection.plot_factors`."""
+        """Draw the factors; see :func:`polymeans.inspection.plot_factors`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None: a new figure.
+        **options : dict
+            Passed on.
+
+        Returns
+        -------
+        axes
+            What was drawn on.
+        """
         # By name: pictures stand above everything they show.
         return import_module("polymeans.inspection").plot_factors(self, ax=ax, **options)
 

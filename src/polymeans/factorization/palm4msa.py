@@ -69,6 +69,7 @@ def palm4msa(
     Parameters
     ----------
     target : array-like of shape (k, d)
+        What the product is to approximate.
     factors : sequence of matrices or None, default=None
         Where to start, from left to right. None: the rightmost is zero, the others are ones on
         the diagonal, as published.

@@ -28,6 +28,7 @@ def project_rows_and_columns(matrix: Any, per_row: int, per_column: int) -> NDAr
     Parameters
     ----------
     matrix : array-like of shape (m, n)
+        Not changed.
     per_row, per_column : int
         At least 0; as many as there are, or more, keep everything.
 

@@ -61,7 +61,13 @@ class Factorization:
         return FastOperator(self.factors)
 
     def toarray(self) -> NDArray[np.float64]:
-        """The product as a dense matrix."""
+        """The product as a dense matrix.
+
+        Returns
+        -------
+        ndarray of shape (k, d)
+            In float64.
+        """
         return multiply(self.factors)
 
     def __repr__(self) -> str:

@@ -131,6 +131,7 @@ class Side:
                 hi,
                 values,
                 np.empty((most, most)),
+                np.empty((most, most)),
                 np.empty(r, dtype=np.int64),
                 np.empty(r),
             )

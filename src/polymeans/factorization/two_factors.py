@@ -20,12 +20,15 @@ _SIZES = (1.0, 0.5, 0.25)
 #: Columns at most, in multiples of the shorter side.
 _MOST_COLUMNS = 2.0
 
-#: Rounds of each start, and of the best one afterwards with the shares of its entries it tries.
-_TRIAL_ROUNDS, _FINAL_ROUNDS, _FINAL_SHARES = 10, 30, (0.12, 0.01)
+#: Sides that differ by less than this factor may take each other's part.
+_NEARLY_SQUARE = 1.5
 
-#: Entries of the larger factor, zeros included, up to which rounds cost next to nothing; beyond,
-#: there are fewer of them in proportion, but never fewer than these.
-_CHEAP, _FEWEST = 2**20, 4
+#: Rounds of each start, and of the best one afterwards with the shares of its entries it tries.
+_TRIAL_ROUNDS, _FINAL_ROUNDS, _FINAL_SHARES = 6, 18, (0.12, 0.01)
+
+#: Entries of the larger factor, zeros included, for which there are as many rounds as said. Small
+#: problems get more starts, up to this multiple, large ones fewer rounds, but not less than these.
+_USUAL, _MOST, _FEWEST = 2**18, 3.0, 4
 
 #: Error, relative to the target, that counts as none.
 _EXACT = 1e-13
@@ -65,17 +68,21 @@ def two_factors(
     power = float(np.einsum("ij,ij->", target, target))
     if power == 0:
         return Pair(np.zeros((target.shape[0], 1)), np.zeros((target.shape[1], 1))), 0.0
+    # Rows and columns of zeros need no entries, and must not decide which side is the shorter.
+    rows, columns = target.any(axis=1), target.any(axis=0)
+    core = np.ascontiguousarray(target[rows][:, columns])
     goal = _EXACT * power
-    sizes = _sizes(target.shape, n_nonzeros)
-    pace = effort * min(1.0, _CHEAP / (max(target.shape) * (min(target.shape) + sizes[0])))
-    n_trial = max(_FEWEST, round(_TRIAL_ROUNDS * pace))
-    if pace < 0.3:
-        sizes = sizes[:1]
+    starts = _starts(core.shape, n_nonzeros)
+    work = max(core.shape) * (min(core.shape) + starts[0][0])
+    pace = effort * min(_MOST, np.sqrt(_USUAL / work))
+    n_trial = max(_FEWEST, round(_TRIAL_ROUNDS * min(1.0, pace)))
+    # Other columns help small problems more than further rounds of the same ones.
+    starts = starts[:1] if pace < 0.3 else starts * max(1, int(pace))
     best, lowest = None, np.inf
-    for size in sizes:
-        pair = begin(target, size, n_nonzeros, threads, rng)
+    for size, upright in starts:
+        pair = begin(core, size, n_nonzeros, threads, rng, upright)
         pair, error = select(
-            pair, target, n_nonzeros, threads, n_rounds=n_trial, goal=goal, on_round=on_round
+            pair, core, n_nonzeros, threads, n_rounds=n_trial, goal=goal, on_round=on_round
         )
         if error < lowest:
             best, lowest = pair, error
@@ -84,7 +91,7 @@ def two_factors(
     n_final = max(_FEWEST, round(_FINAL_ROUNDS * pace)) if lowest > goal else 0
     best, lowest = select(
         best,
-        target,
+        core,
         n_nonzeros,
         threads,
         n_rounds=n_final,
@@ -92,10 +99,29 @@ def two_factors(
         goal=goal,
         on_round=on_round,
     )
-    lowest = polish(best, target, threads)
+    lowest = polish(best, core, threads)
     if on_round is not None:
         on_round(lowest)
-    return best, lowest
+    return Pair(_put_back(best.left, rows), _put_back(best.right, columns)), lowest
+
+
+def _put_back(side: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    whole = np.zeros((len(present), side.shape[1]))
+    whole[present] = side
+    return whole
+
+
+def _starts(shape: tuple[int, int], n_nonzeros: int) -> list[tuple[int, bool]]:
+    """Numbers of columns to try, the largest first, and whether they are those of the matrix.
+
+    Atoms belong to the shorter side; of a matrix that is nearly square both sides are tried.
+    """
+    upright = shape[0] <= shape[1]
+    starts = [(size, upright) for size in _sizes(shape, n_nonzeros)]
+    if max(shape) < _NEARLY_SQUARE * min(shape):
+        starts.append((starts[-1][0], not upright))
+        starts.append((starts[0][0], not upright))
+    return starts
 
 
 def _sizes(shape: tuple[int, int], n_nonzeros: int) -> list[int]:
@@ -111,10 +137,10 @@ def begin(
     n_nonzeros: int,
     threads: Any,
     rng: np.random.RandomState,
+    upright: bool,
 ) -> Pair:
-    """Identity and columns as one side, half the budget of codes as the other."""
-    flat = target.shape[0] <= target.shape[1]
-    short = target if flat else target.T
+    """Identity and columns (or rows) as one side, half the budget of codes as the other."""
+    short = target if upright else target.T
     square = np.einsum("ij,ij->j", short, short)
     # Columns that are next to nothing are not worth an atom.
     worth = rng.permutation(np.flatnonzero(square > 1e-4 * square.max()))[:n_columns]
@@ -123,7 +149,7 @@ def begin(
     side = Side(short.T, atoms, threads)
     n_codes = max(1, n_nonzeros // 2)
     codes = side.solve(np.zeros(side.shape), largest(side.pursued(n_codes), n_codes))
-    return Pair(atoms, codes) if flat else Pair(codes, atoms)
+    return Pair(atoms, codes) if upright else Pair(codes, atoms)
 
 
 def trial_error(
@@ -132,6 +158,7 @@ def trial_error(
     """Squared error after a few rounds from one start, to compare targets by."""
     if not target.any():
         return 0.0
-    size = _sizes(target.shape, n_nonzeros)[-1]
-    pair = begin(target, size, n_nonzeros, threads, np.random.RandomState(seed))
+    size, upright = _starts(target.shape, n_nonzeros)[-1]
+    rng = np.random.RandomState(seed)
+    pair = begin(target, size, n_nonzeros, threads, rng, upright)
     return select(pair, target, n_nonzeros, threads, n_rounds=n_rounds)[1]

@@ -15,37 +15,53 @@ _SUMS = {"reassoc", "contract"}
 
 
 @kernel(fastmath=_SUMS)
-def _invert(gram, members, m, ridge, inverse):
-    """Inverse of a small positive definite block of the Gram matrix, by Cholesky, in place."""
+def _invert(gram, members, m, ridge, lower, inverse):
+    """Inverse of a small positive definite block of the Gram matrix, by Cholesky.
+
+    Inner loops run along rows, so that they become vector instructions.
+    """
     for a in range(m):
+        row = lower[a]
         for b in range(a + 1):
             total = gram[members[a], members[b]]
-            if a == b:
-                total += ridge
+            other = lower[b]
             for c in range(b):
-                total -= inverse[a, c] * inverse[b, c]
+                total -= row[c] * other[c]
             if a == b:
                 # What rounding leaves of an atom that the others span counts as the ridge.
-                inverse[a, a] = np.sqrt(max(total, ridge))
+                row[a] = 1.0 / np.sqrt(max(total + ridge, ridge))
             else:
-                inverse[a, b] = total / inverse[b, b]
-    # Invert the triangle, then multiply it with itself.
+                row[b] = total * other[b]
+    # The triangle's inverse takes its place, row by row.
     for a in range(m):
-        inverse[a, a] = 1.0 / inverse[a, a]
+        row = lower[a]
+        solved = inverse[a]
         for b in range(a):
-            total = 0.0
-            for c in range(b, a):
-                total -= inverse[a, c] * inverse[c, b]
-            inverse[a, b] = total * inverse[a, a]
+            solved[b] = 0.0
+        for c in range(a):
+            share = row[c]
+            other = inverse[c]
+            for b in range(c + 1):
+                solved[b] -= share * other[b]
+        for b in range(a):
+            solved[b] *= row[a]
+        solved[a] = row[a]
     for a in range(m):
         for b in range(a + 1):
-            total = 0.0
-            for c in range(a, m):
-                total += inverse[c, a] * inverse[c, b]
-            inverse[b, a] = total
+            lower[a, b] = inverse[a, b]
+    # Its transpose times itself.
+    for a in range(m):
+        total_row = inverse[a]
+        for b in range(a + 1):
+            total_row[b] = 0.0
+        for c in range(a, m):
+            other = lower[c]
+            share = other[a]
+            for b in range(a + 1):
+                total_row[b] += share * other[b]
     for a in range(m):
         for b in range(a):
-            inverse[a, b] = inverse[b, a]
+            inverse[b, a] = inverse[a, b]
 
 
 @kernel(fastmath=_SUMS)
@@ -57,7 +73,8 @@ def eliminate(
     lo,
     hi,
     values,  # OUT (n, r) what dropping each entry costs, zero where it is not allowed
-    inverse,  # BUFFER (r, r)
+    lower,  # BUFFER (m, m), m: most entries of a target that are allowed
+    inverse,  # BUFFER (m, m)
     members,  # BUFFER (r,) int64
     x,  # BUFFER (r,)
 ):
@@ -77,7 +94,7 @@ def eliminate(
                 m += 1
         if m == 0:
             continue
-        _invert(gram, members, m, 1e-10 * trace / m, inverse)
+        _invert(gram, members, m, 1e-10 * trace / m, lower, inverse)
         for a in range(m):
             total = 0.0
             for b in range(m):
@@ -99,12 +116,14 @@ def eliminate(
             # The inverse without one row and column is a rank-one correction of the rest.
             pivot = 1.0 / inverse[worst, worst]
             share = x[worst] * pivot
+            dropped = inverse[worst]
             for a in range(m):
                 if a != worst:
-                    x[a] -= share * inverse[a, worst]
-                    factor = inverse[a, worst] * pivot
+                    row = inverse[a]
+                    x[a] -= share * row[worst]
+                    factor = row[worst] * pivot
                     for b in range(m):
-                        inverse[a, b] -= factor * inverse[worst, b]
+                        row[b] -= factor * dropped[b]
             m -= 1
             if worst != m:
                 # The last one takes the place that became free.
