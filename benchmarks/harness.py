@@ -64,6 +64,7 @@ def machine() -> str:
             "faiss-cpu",
             "sparsekmeans",
             "clustpy",
+            "pyfaust",
         )
         if version(name)
     )

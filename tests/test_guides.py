@@ -16,7 +16,7 @@ def prompts(path):
 
 def test_there_are_guides_with_examples():
     found = {path.stem for path in GUIDES if prompts(path)}
-    assert {"khatri_rao", "nonredundant", "transformed"} <= found
+    assert {"khatri_rao", "neighbors_and_kernels", "nonredundant", "quick", "transformed"} <= found
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
