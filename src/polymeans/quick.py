@@ -15,7 +15,12 @@ from polymeans._base import SMALL_WORK, is_name, logger, work_of
 from polymeans._compat import HAS_CALLBACKS, FitProgress
 from polymeans._validation import check_choice, check_integer, check_positive, check_rows
 from polymeans.codebooks.factored import FactoredCodebook, multiplied_out
-from polymeans.engine.assignment import make_assigner, make_codebook, tabled_statistics
+from polymeans.engine.assignment import (
+    make_assigner,
+    make_codebook,
+    make_rows,
+    tabled_statistics,
+)
 from polymeans.engine.factored_assigner import FactoredScores, NewRows
 from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.relocation import count_members, own_distances, relocate_empty
@@ -48,7 +53,7 @@ _ORDINARY = (1e-12, 1e12)
 
 #: Multiplications below which it is not worth measuring which way of labelling is faster, and the
 #: rows it is measured on.
-_WORTH_MEASURING, _MEASURED_ROWS = 2**24, 2048
+_WORTH_MEASURING, _MEASURED_ROWS = 2**24, 8192
 
 
 @dataclass
@@ -523,19 +528,30 @@ def _faster(rows: Any, codebook: FactoredCodebook) -> str:
     if rows.n_stored * codebook.n_clusters < _WORTH_MEASURING:
         dense = codebook.n_clusters * codebook.n_features
         return "factored" if 2 * codebook.n_parameters < dense else "dense"
-    some = np.arange(min(rows.n_samples, _MEASURED_ROWS))
-    sample = rows.subset(some, np.ones(len(some)))
-    labels = np.full(len(some), -1, dtype=np.int32)
-    table = make_codebook(sample, sample.external(codebook.centers))
-    ways = {
-        "factored": (FactoredScores(sample, codebook), codebook),
-        "dense": (make_assigner(sample, table, "lloyd"), table),
-    }
+    # All that predict has to do, in the rows' own coordinates.
+    X = rows.matrix()[:_MEASURED_ROWS]
+    weights, labels = np.ones(X.shape[0]), np.full(X.shape[0], -1, dtype=np.int32)
+    given = codebook.factors, codebook.offset, codebook.centers
+
+    def factored() -> None:
+        if rows.is_sparse:
+            new = make_rows(X, weights, rows.threads, False)
+        else:
+            new = NewRows(X, codebook.centers, rows.threads)
+        book = FactoredCodebook.given(new, *given)
+        FactoredScores(new, book).assign(book, labels, labels)
+
+    def dense() -> None:
+        new = make_rows(X, weights, rows.threads, False)
+        book = make_codebook(new, codebook.centers)
+        make_assigner(new, book, "lloyd").assign(book, labels, labels)
+
+    ways = {"factored": factored, "dense": dense}
     seconds = dict.fromkeys(ways, np.inf)
     for _ in range(3):  # the first time may have to compile
-        for name, (assigner, book) in ways.items():
+        for name, label in ways.items():
             began = time.perf_counter()
-            assigner.assign(book, labels, labels)
+            label()
             seconds[name] = min(seconds[name], time.perf_counter() - began)
     faster = min(seconds, key=seconds.__getitem__)
     logger.debug("predict will use %s centroids: %s seconds", faster, seconds)
