@@ -236,7 +236,32 @@ class ClusterNeighbors(BaseEstimator):
         return QuickKMeans(n_clusters, random_state=self.random_state, n_threads=self.n_threads)
 
 
-class ClusterKNeighborsClassifier(ClassifierMixin, ClusterNeighbors):
+class _WeighedNeighbors(ClusterNeighbors):
+    """Neighbours that count alike, or by their distance."""
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        n_probe: Any = 1,
+        weights: str = "uniform",
+        clusterer: Any = None,
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_probe = n_probe
+        self.weights = weights
+        self.clusterer = clusterer
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("weights", self.weights, WEIGHTS)
+
+
+class ClusterKNeighborsClassifier(ClassifierMixin, _WeighedNeighbors):
     """Classes by a vote of the nearest neighbours, looked for in few clusters.
 
     **Idea.** :class:`ClusterNeighbors` finds neighbours, their classes are counted.
@@ -290,23 +315,6 @@ class ClusterKNeighborsClassifier(ClassifierMixin, ClusterNeighbors):
     >>> model.score(X[1500:], y[1500:]) > 0.9
     True
     """
-
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        n_probe: Any = 1,
-        weights: str = "uniform",
-        clusterer: Any = None,
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_probe = n_probe
-        self.weights = weights
-        self.clusterer = clusterer
-        self.random_state = random_state
-        self.n_threads = n_threads
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Cluster the rows and remember their classes.
@@ -368,12 +376,8 @@ class ClusterKNeighborsClassifier(ClassifierMixin, ClusterNeighbors):
         np.add.at(votes, (np.arange(len(indices))[:, None], self._codes[indices]), shares)
         return votes
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("weights", self.weights, WEIGHTS)
 
-
-class ClusterKNeighborsRegressor(RegressorMixin, ClusterNeighbors):
+class ClusterKNeighborsRegressor(RegressorMixin, _WeighedNeighbors):
     """Mean target of the nearest neighbours, looked for in few clusters.
 
     **Idea.** :class:`ClusterNeighbors` finds neighbours, their targets are averaged.
@@ -424,23 +428,6 @@ class ClusterKNeighborsRegressor(RegressorMixin, ClusterNeighbors):
     array([1., 6.])
     """
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        n_probe: Any = 1,
-        weights: str = "uniform",
-        clusterer: Any = None,
-        random_state: Any = None,
-        n_threads: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_probe = n_probe
-        self.weights = weights
-        self.clusterer = clusterer
-        self.random_state = random_state
-        self.n_threads = n_threads
-
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Cluster the rows and remember their targets.
 
@@ -480,10 +467,6 @@ class ClusterKNeighborsRegressor(RegressorMixin, ClusterNeighbors):
         check_is_fitted(self)
         distances, indices = self.kneighbors(X)
         return np.einsum("ij,ij...->i...", _shares(distances, self.weights), self._targets[indices])
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("weights", self.weights, WEIGHTS)
 
     def __sklearn_tags__(self) -> Any:
         """Tags: several targets are welcome."""
