@@ -279,3 +279,11 @@ def test_pair_leaves_out_what_neither_side_needs():
     assert pair.left.shape == (2, 1)
     assert_allclose(pair.left @ pair.right.T, product)
     assert np.linalg.norm(pair.left) == pytest.approx(np.linalg.norm(pair.right))
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (8, 20), (20, 8), (5, 5)])
+def test_room_for_the_matrix_itself_is_exact(shape):
+    target = np.random.default_rng(0).normal(size=shape)
+    target[1] = 0
+    found = factorize(target, n_nonzeros=10**6)
+    assert_array_equal(found.toarray(), target)

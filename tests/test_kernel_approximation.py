@@ -355,3 +355,26 @@ def test_bad_seeds_clusterers_and_calls(blobs):
         landmarks(blobs, 3, kernel=lambda X, Y: np.full((len(X), len(Y)), np.nan))
     with pytest.raises(NotFittedError):
         ClusterNystroem().transform(blobs)
+
+
+def test_entries_of_csr_rows_that_add_up():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    clusterer = KMeans(5, random_state=0).fit(X)
+    twice = sp.csr_matrix((np.array([10.0, -9]), np.array([0, 0]), np.array([0, 2])), shape=(1, 3))
+    model = ClusterNystroem(clusterer=clusterer).fit(X)
+    np.testing.assert_allclose(model.transform(twice), model.transform([[1.0, 0, 0]]), rtol=1e-9)
+
+
+def test_single_precision_far_from_the_origin():
+    X = (np.random.default_rng(0).normal(size=(300, 10)) + 1e4).astype(np.float32)
+    model = ClusterNystroem(gamma=0.05, clusterer=KMeans(20, random_state=0)).fit(X)
+    wide = ClusterNystroem(gamma=0.05, clusterer=model.clusterer_).fit(X.astype(np.float64))
+    np.testing.assert_allclose(model.transform(X), wide.transform(X), atol=5e-3)
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [(np.float32, 1e8), (np.float64, 1e60)])
+def test_kernel_values_beyond_their_range_are_refused(dtype, scale):
+    X = (np.random.default_rng(0).normal(size=(100, 5)) * scale).astype(dtype)
+    model = ClusterNystroem("polynomial", degree=6, clusterer=KMeans(10, random_state=0))
+    with pytest.raises(ValueError, match="polynomial"):
+        model.fit_transform(X)

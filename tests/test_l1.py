@@ -250,3 +250,11 @@ def test_input_is_never_modified(blobs, documents):
 def test_bad_parameters(blobs, parameters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         L1KMeans(**{"n_clusters": 2, **parameters}).fit(blobs)
+
+
+@pytest.mark.parametrize("seed", [79, 80, 81])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_empty_clusters_do_not_raise_the_objective_of_a_budget(seed):
+    X = np.random.default_rng(seed).normal(size=(124, 2))
+    inertias = L1KMeans(30, n_nonzeros=50, random_state=0).fit(X).history_["inertia"]
+    assert (np.diff(inertias) <= 1e-9 * inertias[0]).all()

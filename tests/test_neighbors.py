@@ -376,3 +376,10 @@ def test_bad_calls(blobs):
         ClusterKNeighborsClassifier(weights="inverse").fit(blobs, np.arange(len(blobs)) % 2)
     with pytest.raises(ValueError, match="requires y"):
         ClusterKNeighborsRegressor().fit(blobs, None)
+
+
+def test_entries_of_csr_queries_that_add_up():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    model = ClusterNeighbors(3, n_probe="exact", clusterer=KMeans(5, random_state=0)).fit(X)
+    twice = sp.csr_matrix((np.array([10.0, -9]), np.array([0, 0]), np.array([0, 2])), shape=(1, 3))
+    np.testing.assert_array_equal(model.kneighbors(twice)[1], model.kneighbors([[1.0, 0, 0]])[1])

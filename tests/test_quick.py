@@ -324,3 +324,25 @@ def test_empty_clusters_get_rows_if_that_helps():
         warnings.simplefilter("ignore")
         model = QuickKMeans(40, n_nonzeros=150, random_state=0).fit(X)
     assert_consistent(model, X)
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "palm4msa"}, {"n_factors": 3}])
+def test_weights_of_any_size(digits, options):
+    X, rng = digits[:200], np.random.default_rng(0)
+    for weights in (np.full(200, 1e300), 10.0 ** rng.uniform(-100, 90, 200)):
+        model = QuickKMeans(6, max_iter=3, random_state=0, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, sample_weight=weights)
+        assert np.abs(model.cluster_centers_).max() < 50
+        assert model.n_iter_ <= 3
+
+
+def test_names_of_features_are_asked_for_once(digits):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(digits, columns=[f"pixel{i}" for i in range(64)])
+    model = QuickKMeans(10, n_nonzeros=300, random_state=0).fit(frame)
+    with pytest.warns(UserWarning, match="feature names") as said:
+        model.predict(digits)
+    assert len(said) == 1

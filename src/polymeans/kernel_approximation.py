@@ -35,6 +35,9 @@ _BLOCK, _PIECE = 4096, 512
 #: Squared norms whose inner products float32 holds for certain.
 _SMALLEST, _LARGEST = 1e-24, 1e30
 
+#: Error of an exponent that rounding may cause.
+_BLUR = 1e-4
+
 
 class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers here: kernels, and what follows once there are landmarks.
@@ -95,8 +98,9 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         with Threads(self.n_threads, one_blas_thread=True) as threads:
             for lo in range(0, X.shape[0], _BLOCK):
                 block = out[lo : lo + _BLOCK]
-                values = self._values_with_landmarks(X[lo : lo + _BLOCK])
-                values = values.astype(X.dtype, copy=False)
+                with np.errstate(over="ignore"):
+                    values = self._values_with_landmarks(X[lo : lo + _BLOCK])
+                    values = self._finite(values.astype(X.dtype, copy=False))
                 pieces = [slice(i, i + _PIECE) for i in range(0, len(values), _PIECE)]
                 _multiply(threads, pieces, values, normalization, block)
         return out
@@ -120,10 +124,21 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if callable(self.kernel):
             return self._called(X, Y)
         X, Y = X.astype(np.float64, copy=False), Y.astype(np.float64, copy=False)
-        products = X @ Y.T
-        if sp.issparse(products):
-            products = products.toarray()
-        return self._kernel(np.asarray(products), squared_norms(X), squared_norms(Y))
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = X @ Y.T
+            if sp.issparse(products):
+                products = products.toarray()
+            values = self._kernel(np.asarray(products), squared_norms(X), squared_norms(Y))
+        return self._finite(values)
+
+    def _finite(self, values: NDArray[Any]) -> NDArray[Any]:
+        if np.isfinite(values).all():
+            return values
+        raise ValueError(
+            f"Values of kernel={self.kernel!r} with gamma={self.gamma_:g} are beyond the range of "
+            f"{values.dtype} for these rows X. Divide all rows by a number, or give a smaller "
+            "gamma or degree."
+        )
 
     @property
     def _n_features_out(self) -> int:
@@ -181,7 +196,9 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(
                 "X has rows whose squared norm is beyond float64. Divide all rows by a number."
             )
-        if not _SMALLEST <= largest <= _LARGEST:  # float32 would lose the products
+        # float32 would lose the products, or what is left of distances far from the origin.
+        blur = self.gamma_ * largest * np.finfo(X.dtype).eps if self.kernel == "rbf" else 0.0
+        if not _SMALLEST <= largest <= _LARGEST or blur > _BLUR:
             X = X.astype(np.float64, copy=False)
         products = self._landmarks.products(X, self.n_threads).astype(np.float64, copy=False)
         return self._kernel(products, squares, self._landmarks.squares)

@@ -9,12 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import SMALL_WORK, is_name, logger, work_of
 from polymeans._compat import HAS_CALLBACKS, FitProgress
 from polymeans._validation import check_choice, check_integer, check_positive, check_rows
-from polymeans.codebooks.factored import FactoredCodebook, multiplied_out
+from polymeans.codebooks.factored import FactoredCodebook, balanced_weights, multiplied_out
 from polymeans.engine.assignment import (
     make_assigner,
     make_codebook,
@@ -269,7 +270,8 @@ class QuickKMeans(KMeans):
             labels = self._label_in_one_pass(rows, table)
             if labels is not None:
                 return labels
-        return super().predict(X)
+        assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
+        return self._label(rows, np.ones(rows.shape[0]))[0]
 
     def _label_in_one_pass(self, X: Any, table: NDArray[Any]) -> NDArray[np.int32] | None:
         """Labels of dense rows of ordinary size, whatever else they hold is for others."""
@@ -289,7 +291,7 @@ class QuickKMeans(KMeans):
 
         Microseconds instead of the milliseconds that checks and threads of :meth:`predict` cost.
         Computed in the precision of the data: equally near centroids, as far as rounding can tell,
-        get either.
+        get either. For float32 rows far from the origin that is many; ``offset="median"`` helps.
 
         Parameters
         ----------
@@ -346,8 +348,7 @@ class QuickKMeans(KMeans):
         # What summing about the rows' origin leaves of a zero is no entry.
         means[np.abs(means) <= 1e-12 * np.abs(means).max()] = 0.0
         mass = np.bincount(plain.labels, weights=rows.weights, minlength=len(means))
-        weights = np.where(mass > 0, mass, 1e-3 * mass[mass > 0].min())
-        weights /= weights.sum()
+        weights = balanced_weights(mass)
         if rows.context is None:  # one plan for all starts
             rows.context = self._plan(means, weights, rows, rng)
         plan = rows.context
@@ -419,7 +420,8 @@ class QuickKMeans(KMeans):
 
     def _refined(self, run: Run, rows: Any) -> Run:
         """Rows for empty clusters, if that lowers the objective in the end."""
-        if run.codebook.update is None:
+        remaining = self.max_iter - run.n_iter
+        if run.codebook.update is None or remaining <= 0:
             return run
         labels = run.labels.copy()
         sizes = count_members(rows, run.codebook, labels)
@@ -433,7 +435,7 @@ class QuickKMeans(KMeans):
         statistics = tabled_statistics(rows, codebook)
         statistics.update(np.full(rows.n_samples, -1, dtype=np.int32), labels)
         codebook.refit(statistics, np.arange(codebook.n_clusters))
-        other = descend(rows, codebook, max_iter=self.max_iter, tol=0.0)
+        other = descend(rows, codebook, max_iter=remaining, tol=0.0)
         if not other.inertia < run.inertia:
             return run
         other.steps = run.steps + [s for s in other.steps if s.inertia <= run.steps[-1].inertia]

@@ -29,6 +29,17 @@ def multiplied_out(factors: Sequence[sp.csr_array], offset: NDArray[Any], dtype:
     return np.ascontiguousarray(product.toarray() + offset, dtype=dtype)
 
 
+def balanced_weights(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of means for a factorization, relative to the largest.
+
+    A cluster without rows stays where it is as far as that costs the others nothing. What counts
+    for next to nothing beside others still has a say in its own row, or noise would have it.
+    """
+    weights = mass / mass.max()
+    least = 1e-3 * weights[mass > 0].min()
+    return np.maximum(np.where(mass > 0, weights, least), 1e-12)
+
+
 class FactoredCodebook(TableCodebook):
     """k centroids ``offset + S_1 S_2 ... S_Q``.
 
@@ -79,7 +90,8 @@ class FactoredCodebook(TableCodebook):
             centers = rows.internal(table)
             return cls(rows, [*factors[:-1], last], offset / rows.unit, centers=centers)
         centers, _, squared_norms = rows.internal(table)
-        factors, offset = [*factors[:-1], last[:, rows.order]], offset[rows.order]
+        factors = [*factors[:-1], last[:, rows.order]]
+        offset = offset[rows.order] / rows.unit
         codebook = cls(rows, factors, offset, centers=centers.astype(rows.dtype))
         codebook.squared_norms = squared_norms  # with the features that no row has
         return codebook
@@ -100,9 +112,7 @@ class FactoredCodebook(TableCodebook):
         """Fit the factors to the means, unless that would not help; how far centroids went."""
         if self.update is None:
             return np.zeros(self.n_clusters)
-        mass, used = statistics.mass, statistics.mass > 0
-        # A cluster without rows stays where it is as far as that costs the others nothing.
-        weights = np.where(used, mass, 1e-3 * mass[used].min())
+        weights = balanced_weights(statistics.mass)
         target = self.means(statistics) - self.offset
         factors = self._rounded(self.update(target, weights, self.factors))
         centers = multiplied_out(factors, self.offset, self.dtype)

@@ -108,6 +108,8 @@ class L1Codebook(TableCodebook):
         self.offset = np.zeros(self.n_features) if offset is None else offset.astype(np.float64)
         #: Sparse rows follow the features of moved rows unless told that everything has changed.
         self.entangled = rows.is_sparse or n_nonzeros is not None
+        #: Under one budget a centroid cannot be put onto a row without the others.
+        self.relocates = n_nonzeros is None
         self._take(*self._nearest(means.astype(np.float64)))
 
     @property

@@ -71,6 +71,11 @@ def two_factors(
     # Rows and columns of zeros need no entries, and must not decide which side is the shorter.
     rows, columns = target.any(axis=1), target.any(axis=0)
     core = np.ascontiguousarray(target[rows][:, columns])
+    if n_nonzeros >= np.count_nonzero(core) + min(core.shape):
+        # Room for everything: the matrix itself, and the identity.
+        small, large = np.eye(min(core.shape)), core if core.shape[0] > core.shape[1] else core.T
+        left, right = (small, large) if core.shape[0] <= core.shape[1] else (large, small)
+        return Pair(_put_back(left, rows), _put_back(right, columns)), 0.0
     goal = _EXACT * power
     starts = _starts(core.shape, n_nonzeros)
     work = max(core.shape) * (min(core.shape) + starts[0][0])
