@@ -566,6 +566,8 @@ def _multiply(threads: Threads, pieces: list[slice], A: Any, B: Any, out: NDArra
 def _inverse_root(W: NDArray[np.float64], precision: float) -> NDArray[np.float64]:
     """``W`` to the power of -1/2, directions without a clearly positive eigenvalue left out."""
     values, vectors = np.linalg.eigh((W + W.T) / 2)
-    clear = values > len(W) * precision * np.abs(values).max()
+    # W itself is float64: what remains are the errors of the values it will be multiplied with.
+    rounding = len(W) * np.finfo(np.float64).eps
+    clear = values > max(precision, rounding) * np.abs(values).max()
     scale = np.where(clear, 1.0 / np.sqrt(np.where(clear, values, 1.0)), 0.0)
     return (vectors * scale) @ vectors.T
