@@ -193,7 +193,7 @@ class QuickKMeans(KMeans):
     >>> from polymeans import QuickKMeans
     >>> X = load_digits().data
     >>> model = QuickKMeans(n_clusters=64, n_nonzeros=1200, random_state=0).fit(X)
-    >>> round(model.compression_, 1), model.inertia_ < 1.05 * model.kmeans_inertia_
+    >>> round(model.compression_, 1), model.inertia_ < 1.1 * model.kmeans_inertia_
     (3.4, True)
     >>> bool((model.predict(X) == model.labels_).all())
     True
