@@ -23,9 +23,9 @@ def run(options: Any, report: Report) -> None:
     """All cases."""
     from sklearn.cluster import kmeans_plusplus
 
+    from polymeans.core.threads import Threads
     from polymeans.engine import seeding
-    from polymeans.engine.assignment import make_rows
-    from polymeans.engine.threads import Threads
+    from polymeans.engine.runners import LocalRunner
 
     for name, k in CASES:
         title = f"{name} k={k}"
@@ -35,9 +35,8 @@ def run(options: Any, report: Report) -> None:
         ones = np.ones(X.shape[0])
 
         def choose(method: str, seed: int, X: Any = X, k: int = k, ones: Any = ones) -> Any:
-            with Threads() as threads:
-                rows = make_rows(X, ones, threads, False)
-                return seeding.METHODS[method](rows, k, np.random.RandomState(seed))
+            with Threads():
+                return seeding.METHODS[method](LocalRunner(X, ones), k, np.random.RandomState(seed))
 
         def theirs(seed: int, X: Any = X, k: int = k) -> Any:
             return kmeans_plusplus(X, k, random_state=seed)[1]
@@ -49,8 +48,8 @@ def run(options: Any, report: Report) -> None:
         choose("k-means++", 0, X[: 2 * k], min(k, 5), ones[: 2 * k])
         seconds: dict[str, list[float]] = {who: [] for who in contenders}
         potentials: dict[str, list[float]] = {who: [] for who in contenders}
-        with Threads() as threads:
-            rows = make_rows(X, ones, threads, False)
+        with Threads():
+            runner = LocalRunner(X, ones)
             for seed in range(options.repeats):
                 for who, contender in contenders.items():
                     if who.startswith("sklearn") and seed and seconds[who][0] > options.patience:
@@ -58,7 +57,7 @@ def run(options: Any, report: Report) -> None:
                     began = time.perf_counter()
                     chosen = contender(seed)
                     seconds[who].append(time.perf_counter() - began)
-                    potentials[who].append(seeding.potential_of(rows, chosen))
+                    potentials[who].append(seeding.potential_of(runner, chosen))
         mine = statistics.median(seconds["polymeans k-means++"])
         report.table(
             f"{title} {X.shape[0]}x{X.shape[1]}",

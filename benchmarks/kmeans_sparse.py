@@ -23,18 +23,18 @@ PAPER = "paper (sparsekmeans over sklearn): Lloyd 4.9-11.1x, Elkan 1.7-18.1x, la
 
 def run(options: Any, report: Report) -> None:
     """All cases."""
+    from polymeans.core.threads import Threads
     from polymeans.engine import seeding
-    from polymeans.engine.assignment import make_rows
-    from polymeans.engine.threads import Threads
+    from polymeans.engine.runners import LocalRunner
 
     for name, k in CASES:
         title = f"{name} k={k}"
         if options.only not in title:
             continue
         X = tfidf(options.data, name)
-        with Threads() as threads:
-            rows = make_rows(X, np.ones(X.shape[0]), threads, False)
-            start_rows = seeding.plus_plus(rows, k, np.random.RandomState(0))
+        with Threads():
+            runner = LocalRunner(X, np.ones(X.shape[0]))
+            start_rows = seeding.plus_plus(runner, k, np.random.RandomState(0))
         start = X[start_rows].toarray()
         results = compete(
             peers.ours(X, start),

@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import load
 from benchmarks.harness import Report
 from polymeans.codebooks.dense import DenseCodebook
+from polymeans.core.threads import Threads, effective_n_threads
 from polymeans.engine.dense_assigners import DenseLloyd
-from polymeans.engine.rows import DenseRows
-from polymeans.engine.threads import Threads, effective_n_threads
+from polymeans.engine.survey import glance
 from polymeans.factorization import FastOperator, guaranteed_n_nonzeros, published_n_factors
 
 N_ROWS = 20000
@@ -160,25 +160,24 @@ def _contenders(
 def _exact(operator: FastOperator, offset: np.ndarray, X: np.ndarray) -> Callable[[], Any]:
     """The labels exact scores define; rows are checked and measured on the way."""
     from polymeans.codebooks.factored import FactoredCodebook
-    from polymeans.engine.factored_assigner import FactoredScores, NewRows
+    from polymeans.engine.factored_assigner import FactoredScores, unmeasured_block
 
-    threads = Threads()
-    rows = NewRows(X, operator.toarray() + offset, threads)
-    codebook = FactoredCodebook(rows, operator.factors, offset.astype(np.float64))
-    return partial(_labels, FactoredScores(rows, codebook), codebook, threads, len(X))
+    rows = unmeasured_block(X, operator.toarray() + offset)
+    codebook = FactoredCodebook(rows.frame, operator.factors, offset.astype(np.float64))
+    return partial(_labels, FactoredScores(rows, codebook), codebook, len(X))
 
 
 def _exact_dense(V: np.ndarray, offset: np.ndarray, X: np.ndarray) -> Callable[[], Any]:
     """The same from the table of centroids, once the rows are checked and measured."""
-    with Threads() as threads:
-        rows = DenseRows(X, np.ones(len(X)), threads, False)
+    with Threads():
+        rows = glance(X, np.ones(len(X)))
     codebook = DenseCodebook(V + offset)
-    return partial(_labels, DenseLloyd(rows, len(V)), codebook, threads, len(X))
+    return partial(_labels, DenseLloyd(rows, len(V)), codebook, len(X))
 
 
-def _labels(assigner: Any, codebook: Any, threads: Threads, n_rows: int) -> np.ndarray:
+def _labels(assigner: Any, codebook: Any, n_rows: int) -> np.ndarray:
     labels = np.full(n_rows, -1, dtype=np.int32)
-    with threads:
+    with Threads():
         assigner.assign(codebook, labels.copy(), labels)
     return labels
 

@@ -1,15 +1,18 @@
 """Parts of the engine: statistics, centroid table, groups of centroids."""
 
+import math
+
 import numpy as np
 import pytest
 
 from polymeans import KMeans
+from polymeans.core.threads import Threads
 from polymeans.engine import sparse_assigners
-from polymeans.engine.assignment import make_codebook, make_rows
+from polymeans.engine.accounts import CellAccount
+from polymeans.engine.assignment import make_codebook
 from polymeans.engine.dense_assigners import order_by_similarity
+from polymeans.engine.runners import LocalRunner
 from polymeans.engine.sparse_assigners import CentroidTable
-from polymeans.engine.statistics import ClusterStatistics
-from polymeans.engine.threads import Threads
 
 
 @pytest.fixture
@@ -19,74 +22,76 @@ def threads():
 
 
 def sums_by_hand(X, weights, labels, k):
+    """Exact sums, rounded once."""
     X = X.toarray() if hasattr(X, "toarray") else X
-    return np.stack([weights[labels == j] @ X[labels == j] for j in range(k)])
+    terms = (weights[:, None] * X).astype(float)
+    columns = range(X.shape[1])
+    return np.array([[math.fsum(terms[labels == j, t]) for t in columns] for j in range(k)])
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_statistics_follow_the_labels(blobs, documents, threads, kind):
-    X = blobs if kind == "dense" else documents
+@pytest.mark.parametrize("weighted", [False, True])
+def test_statistics_follow_the_labels_exactly(blobs, documents, threads, kind, weighted):
+    X = blobs if kind == "dense" else documents[:, :200]
     n, k = X.shape[0], 9
     rng = np.random.default_rng(0)
-    weights = rng.integers(0, 3, n).astype(float)
-    rows = make_rows(X, weights, threads, False)
-    inside = X if kind == "dense" else X[:, rows.order]
-    codebook = make_codebook(rows, X[:k] if kind == "dense" else X[:k].toarray())
-    statistics = ClusterStatistics(rows, codebook.numerators())
+    weights = rng.random(n) * rng.integers(0, 3, n) if weighted else np.ones(n)
+    runner = LocalRunner(X, weights)
+    frame = runner.frame
+    inside = X if kind == "dense" else X[:, frame.order]
+    account = CellAccount(runner.block, k)
     previous = np.full(n, -1, dtype=np.int32)
     for share in (1.0, 0.5, 0.02, 0.001, 0.0, 0.3):
         labels = previous.copy()
         moved = rng.random(n) < share
         labels[moved] = rng.integers(0, k, moved.sum())
-        before = statistics.sums.copy()
-        change = statistics.update(previous, labels)
-        expected = sums_by_hand(
-            inside if kind == "csr" else inside - rows.arrays.origin, weights, labels, k
-        )
-        np.testing.assert_allclose(statistics.sums, expected, atol=1e-9)
-        np.testing.assert_allclose(statistics.mass, [weights[labels == j].sum() for j in range(k)])
-        assert change.n_moved == np.count_nonzero(previous != labels)
-        if kind == "csr":
-            np.testing.assert_allclose(statistics.squares, (expected**2).sum(axis=1), rtol=1e-9)
-            np.testing.assert_allclose(
-                statistics.cross, np.einsum("ij,ij->i", expected, before), rtol=1e-9, atol=1e-9
-            )
+        change = account.update(previous, labels)
+        statistics = account.statistics
+        expected = sums_by_hand(inside, weights, labels, k)
+        mass = [math.fsum(weights[labels == j]) for j in range(k)]
+        np.testing.assert_array_equal(statistics.mass, mass)
+        if frame.shifted:
+            expected = expected - np.outer(mass, frame.origin)
+            np.testing.assert_allclose(statistics.sums, expected, atol=1e-9)
+        else:
+            np.testing.assert_array_equal(statistics.sums, expected)
+        assert len(change.moved) == np.count_nonzero(previous != labels)
         previous = labels
 
 
 def test_an_emptied_cluster_keeps_its_centroid(documents, threads):
-    rows = make_rows(documents, np.ones(documents.shape[0]), threads, False)
-    codebook = make_codebook(rows, documents[:3].toarray())
-    statistics = ClusterStatistics(rows, codebook.numerators())
+    runner = LocalRunner(documents, np.ones(documents.shape[0]))
+    codebook = make_codebook(runner.frame, documents[:3].toarray())
+    account = CellAccount(runner.block, 3)
     labels = np.arange(documents.shape[0], dtype=np.int32) % 3
-    change = statistics.update(np.full_like(labels, -1), labels)
-    codebook.refit(statistics, change.clusters)
+    account.update(np.full_like(labels, -1), labels)
+    codebook.refit(account.statistics)
     centers = codebook.array / codebook.denominators[:, None]
     without = np.where(labels == 1, 0, labels).astype(np.int32)
-    change = statistics.update(labels, without)
-    codebook.refit(statistics, change.clusters)
+    account.update(labels, without)
+    codebook.refit(account.statistics)
     np.testing.assert_array_equal((codebook.array / codebook.denominators[:, None])[1], centers[1])
-    change = statistics.update(without, labels)
-    codebook.refit(statistics, change.clusters)
-    np.testing.assert_allclose(codebook.array / codebook.denominators[:, None], centers, atol=1e-14)
+    account.update(without, labels)
+    codebook.refit(account.statistics)
+    np.testing.assert_array_equal(codebook.array / codebook.denominators[:, None], centers)
 
 
 @pytest.mark.parametrize("halves", [True, False])
 def test_table_is_kept_current(documents, threads, monkeypatch, halves):
     monkeypatch.setattr("polymeans.kernels.vector.has_fast_halves", lambda: halves)
-    rows = make_rows(documents, np.ones(documents.shape[0]), threads, False)
+    runner = LocalRunner(documents, np.ones(documents.shape[0]))
     k = 12
-    codebook = make_codebook(rows, documents[:k].toarray())
-    statistics = ClusterStatistics(rows, codebook.numerators())
-    table = CentroidTable(rows, codebook)
+    codebook = make_codebook(runner.frame, documents[:k].toarray())
+    account = CellAccount(runner.block, k)
+    table = CentroidTable(runner.block, codebook)
     rng = np.random.default_rng(0)
     previous = np.full(documents.shape[0], -1, dtype=np.int32)
     for n_moved in (2500, 400, 30, 3):
         labels = previous.copy()
         moved = rng.choice(documents.shape[0], n_moved, replace=False)
         labels[moved] = rng.integers(0, k, n_moved)
-        change = statistics.update(previous, labels)
-        codebook.refit(statistics, change.clusters)
+        change = account.update(previous, labels)
+        codebook.refit(account.statistics)
         table.follow(codebook, change)
         stored = table.table.view(np.float16) if halves else table.table
         centers = stored[:, :k].astype(float) * table.columns.slope[:k]

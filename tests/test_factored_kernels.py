@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from polymeans.engine.factored_assigner import FactoredScores, NewRows
-from polymeans.engine.rows import DenseRows, SparseRows
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
+from polymeans.engine.factored_assigner import FactoredScores, unmeasured_block
+from polymeans.engine.survey import glance
 from polymeans.kernels import factored, lanes
 from polymeans.kernels.rows import Book, exact_score
 
@@ -47,15 +47,14 @@ def exact_labels(rows, codebook):
     return scores.argmin(axis=1)
 
 
-def make_rows(X, n_threads=1):
-    kind = SparseRows if sp.issparse(X) else DenseRows
-    return kind(X, np.ones(X.shape[0]), Threads(n_threads), False)
+def make_rows(X):
+    return glance(X, np.ones(X.shape[0]))
 
 
-def assigned(rows, codebook):
+def assigned(rows, codebook, n_threads=1):
     labels = np.full(rows.n_samples, -7, dtype=np.int32)
     assigner = FactoredScores(rows, codebook)
-    with rows.threads:
+    with Threads(n_threads):
         assigner.assign(codebook, np.full(rows.n_samples, -1, dtype=np.int32), labels)
     return labels, assigner.n_settled
 
@@ -121,7 +120,7 @@ def test_rows_met_for_the_first_time_get_the_same_labels(problem):
     codebook = Codebook(factors, offset, X.dtype)
     if not np.isfinite(codebook.centers).all():
         return
-    rows = NewRows(X, codebook.centers, Threads(1))
+    rows = unmeasured_block(X, codebook.centers)
     labels, _ = assigned(rows, codebook)
     np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
 
@@ -132,11 +131,11 @@ def test_rows_met_for_the_first_time_may_be_anywhere_and_are_checked_on_the_way(
     product = factors[0] @ factors[1]
     X = product[rng.integers(0, 50, 2000)] + 5 * rng.standard_normal((2000, 200)) + 1000
     codebook = Codebook(factors, np.full(200, 1000.0), np.float32)
-    rows = NewRows(X.astype(np.float32), codebook.centers, Threads(1))
+    rows = unmeasured_block(X.astype(np.float32), codebook.centers)
     assigner = FactoredScores(rows, codebook)
     labels = np.empty(2000, dtype=np.int32)
     assigner.assign(codebook, labels, labels)
-    assert rows.shifted
+    assert rows.frame.shifted
     assert assigner.finite
     assert assigner.n_settled <= 20
     np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
@@ -152,8 +151,8 @@ def test_sparse_labels_are_those_of_exact_scores(problem, share):
     keep = np.random.default_rng(0).random(X.shape) < share
     rows = make_rows(sp.csr_array(np.where(keep, X, 0)))
     factors, offset = in_rows_unit(rows, factors, offset)
-    factors = [*factors[:-1], factors[-1][:, rows.order]]
-    codebook = Codebook(factors, offset[rows.order], X.dtype, is_sparse=True)
+    factors = [*factors[:-1], factors[-1][:, rows.frame.order]]
+    codebook = Codebook(factors, offset[rows.frame.order], X.dtype, is_sparse=True)
     labels, _ = assigned(rows, codebook)
     np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
 
@@ -168,7 +167,7 @@ def test_most_rows_need_no_exact_scores(dtype, sparse):
     X = X.astype(dtype)
     rows = make_rows(sp.csr_array(X) if sparse else X)
     if sparse:
-        factors[-1] = factors[-1][:, rows.order]
+        factors[-1] = factors[-1][:, rows.frame.order]
     codebook = Codebook(factors, np.zeros(200), dtype, sparse)
     labels, n_settled = assigned(rows, codebook)
     np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
@@ -184,7 +183,7 @@ def test_more_features_than_are_transposed_at_a_time(sparse):
     X = np.round(random_factor(rng, (50, n_features), 0.1)).astype(np.float32)
     rows = make_rows(sp.csr_array(X) if sparse else X)
     if sparse:
-        factors[-1] = factors[-1][:, rows.order]
+        factors[-1] = factors[-1][:, rows.frame.order]
     codebook = Codebook(factors, np.zeros(factors[-1].shape[1]), np.float32, sparse)
     labels, _ = assigned(rows, codebook)
     np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
@@ -223,9 +222,10 @@ def test_same_labels_for_any_number_of_threads(sparse):
     X = np.round(rng.standard_normal((1003, 70))).astype(np.float32)
     results = []
     for n_threads in (1, 2, 3):
-        rows = make_rows(sp.csr_array(X) if sparse else X, n_threads)
-        used = [*factors[:-1], factors[-1][:, rows.order] if sparse else factors[-1]]
-        results.append(assigned(rows, Codebook(used, np.zeros(70), np.float32, sparse)))
+        rows = make_rows(sp.csr_array(X) if sparse else X)
+        used = [*factors[:-1], factors[-1][:, rows.frame.order] if sparse else factors[-1]]
+        codebook = Codebook(used, np.zeros(70), np.float32, sparse)
+        results.append(assigned(rows, codebook, n_threads))
     for labels, n_settled in results[1:]:
         np.testing.assert_array_equal(labels, results[0][0])
         assert n_settled == results[0][1]

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
 from polymeans import KMeans
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 from polymeans.factorization import factorize, hierarchical_palm4msa
 from polymeans.factorization.selection import Pair, Side, largest, polish, select
 from polymeans.factorization.two_factors import begin

@@ -6,19 +6,19 @@ import pytest
 from sklearn.cluster import kmeans_plusplus
 
 from polymeans import KMeans
+from polymeans.core.threads import Threads
 from polymeans.engine import seeding
-from polymeans.engine.assignment import make_rows
-from polymeans.engine.threads import Threads
+from polymeans.engine.runners import LocalRunner
 
 METHODS = list(seeding.METHODS)
 
 
 def choose(method, X, k, seed=0, weights=None):
     weights = np.ones(X.shape[0]) if weights is None else weights
-    with Threads(2) as threads:
-        rows = make_rows(X, weights, threads, False)
-        chosen = seeding.METHODS[method](rows, k, np.random.RandomState(seed))
-        return chosen, seeding.potential_of(rows, chosen)
+    with Threads(2):
+        runner = LocalRunner(X, weights)
+        chosen = seeding.METHODS[method](runner, k, np.random.RandomState(seed))
+        return chosen, seeding.potential_of(runner, chosen)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 
 from polymeans import KMeans
 from polymeans._base import _POOLED
-from polymeans.engine.threads import REDUCTION_ROWS, Threads, effective_n_threads
+from polymeans.core.threads import PRODUCT_ROWS, Threads, effective_n_threads
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -25,7 +25,7 @@ def test_same_bits_for_any_number_of_threads(kind, dtype):
         base = make_documents(5_000, 400, seed=1, length=12)
         picks = np.random.default_rng(0).integers(0, 5_000, 100_000)
         X = base[picks].astype(dtype)
-    assert X.shape[0] // REDUCTION_ROWS > 7  # more blocks than threads
+    assert X.shape[0] // PRODUCT_ROWS > 7  # more blocks than threads
     assert (X.size if kind == "dense" else X.nnz) * 30 > _POOLED  # threads are really used
     models = [KMeans(30, random_state=0, max_iter=8, n_threads=n).fit(X) for n in (1, 2, 4, 7)]
     for model in models[1:]:

@@ -21,8 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymeans import KMeans, TransformedKMeans
 from polymeans._base import _POOLED
+from polymeans.core.threads import PRODUCT_ROWS
 from polymeans.datasets import make_documents
-from polymeans.engine.threads import REDUCTION_ROWS
 
 EMBEDDINGS = ["cut", "svd", None]
 
@@ -114,7 +114,7 @@ def test_the_same_seed_gives_the_same_bits(text, embedding):
 def test_the_same_bits_for_any_number_of_threads(kind, embedding, solver):
     X, _ = make_documents(5000, 60, n_topics=5, length=20, random_state=0)
     X = sp.vstack([X] * 4, format="csr")
-    assert X.shape[0] // REDUCTION_ROWS >= 3  # more blocks than threads
+    assert X.shape[0] // PRODUCT_ROWS >= 3  # more blocks than threads
     assert X.nnz * 10 * 20 > _POOLED  # threads are really used
     X = X.toarray() if kind == "dense" else X
     model = TransformedKMeans(

@@ -5,11 +5,16 @@ An estimator says what its codebook is and where it starts; the rest is the same
 
 import logging
 import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -30,16 +35,80 @@ from polymeans._validation import (
     check_rows,
     check_weights,
 )
-from polymeans.engine.assignment import make_assigner, make_rows
-from polymeans.engine.lloyd import Run, descend
-from polymeans.engine.relocation import own_distances
-from polymeans.engine.threads import Threads
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.core.exact_sums import ExactSum
+from polymeans.core.frame import Frame
+from polymeans.core.threads import Threads
+from polymeans.engine.distances import own_distances
+from polymeans.engine.labelling import label_block
+from polymeans.engine.lloyd import Run, Step, descend
+from polymeans.engine.runners import BlockRunner, LocalRunner
+from polymeans.engine.survey import Source, glance
 
 logger = logging.getLogger("polymeans")
 
-#: Multiplications of one pass below which a pool of threads costs more than it saves, and below
-#: which bringing centroids into panels does.
-_POOLED, SMALL_WORK = 2**24, 2**21
+#: Multiplications of a call below which a pool of threads costs more than it saves.
+_POOLED = 2**24
+
+
+@dataclass(frozen=True)
+class RowsInfo:
+    """What can be said about rows without looking at them."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    n_stored: int
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> "RowsInfo":
+        """Of all rows together."""
+        first = sources[0][0]
+        n_samples = sum(X.shape[0] for X, _ in sources)
+        n_stored = sum(X.nnz if sp.issparse(X) else X.size for X, _ in sources)
+        return cls((n_samples, first.shape[1]), first.dtype, n_stored)
+
+
+@dataclass
+class FitState:
+    """What a fit knows until it ends; nothing of it stays on the estimator.
+
+    Subclasses of the estimator add what they want to remember between starts.
+    """
+
+    sources: Sequence[Source]  #: rows and weights as they are clustered
+    start: Any  #: name of a method, callable, or checked vectors or labels
+    rng: RandomState
+    runner: LocalRunner | BlockRunner = field(init=False)
+    notes: dict[str, Any] = field(default_factory=dict)  #: about the present start
+
+    def all_rows(self) -> Any:
+        """The rows of all sources together, for what cannot work in parts."""
+        return stacked_rows(self.sources)
+
+    @property
+    def frame(self) -> Any:
+        """The frame of the runner."""
+        return self.runner.frame
+
+
+def stacked_rows(sources: Sequence[Source]) -> Any:
+    """The rows of all sources in one container."""
+    rows = [X for X, _ in sources]
+    if len(rows) == 1:
+        return rows[0]
+    return sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """An error or interrupt inside leaves the estimator exactly as it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class CentroidEstimator(
@@ -51,16 +120,17 @@ class CentroidEstimator(
 ):
     """Base of estimators that run Lloyd's loop over some codebook.
 
-    Subclasses give ``_n_centroids``, ``_check_own_parameters``, ``_check_start``, ``_n_runs``,
-    ``_start``, ``_fitted_vectors``, ``_codebook``, ``_attributes`` and ``_warn``.
+    Subclasses give the abstract methods below; those after them may be changed.
     """
 
     #: Rows count by their direction only.
-    _spherical = False
+    _spherical: bool = False
     #: Small matrices are solved along the way.
-    _uses_blas = False
+    _uses_blas: ClassVar[bool] = False
     #: How labels are found, where there is a choice.
-    _algorithm = "auto"
+    _algorithm: str = "auto"
+    #: What a fit remembers.
+    _state_class: ClassVar[type[FitState]] = FitState
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -78,38 +148,51 @@ class CentroidEstimator(
         Returns
         -------
         self : estimator
-            Fitted estimator.
+            Fitted estimator. If the fit fails or is interrupted, the estimator is as it was.
         """
-        self._check_parameters()
-        X = check_rows(self, X, reset=True)
-        weights = check_weights(sample_weight, X)
-        start = self._check_start(X)
+        with all_or_nothing(self):
+            self._check_parameters()
+            X = check_rows(self, X, reset=True)
+            weights = check_weights(sample_weight, X)
+            data = {"X": X, "metadata": {"sample_weight": sample_weight}}
+            best = self._fit([(X, weights)], data)
+        self._warn(best)
+        return self
+
+    def _fit(self, sources: Sequence[Source], data: dict[str, Any], blocks: bool = False) -> Run:
+        """Fit to checked rows, in one piece or (``blocks``) block by block."""
+        info = RowsInfo.of(sources)
+        start = self._check_start(info)
         n_runs = self._n_runs(start)
         rng = check_random_state(self.random_state)
-        progress = FitProgress(
-            self, n_runs, self.max_iter, {"X": X, "metadata": {"sample_weight": sample_weight}}
-        )
+        progress = FitProgress(self, n_runs, self.max_iter, data)
+        state = self._state_class(sources, start, rng)
         best: Run | None = None
-        with self._threads(X) as threads:
+        work = self._passes() * info.n_stored * self._n_centroids
+        with self._threads(work):
+            self._find_space(state)
             given = not isinstance(start, str) and not callable(start)
-            reach = self._reach(start) if given else 0.0
-            X, weights, context = self._find_space(X, weights, threads, rng)
-            rows = make_rows(X, weights, threads, self._spherical, reach)
-            rows.context = context
+            reach = self._reach(start) if given and not self._spherical else 0.0
+            if blocks:
+                state.runner = BlockRunner(state.sources, self._spherical, reach)
+            else:
+                state.runner = LocalRunner(*state.sources[0], self._spherical, reach)
             for number in range(n_runs):
                 progress.begin_run()
-                codebook = self._start(X, rows, start, rng)
+                state.notes = {}
+                codebook = self._start(state)
                 if number == n_runs - 1:
-                    rows.release()
+                    state.runner.release()
                 run = descend(
-                    rows,
+                    state.runner,
                     codebook,
                     algorithm=self._algorithm,
                     max_iter=self.max_iter,
                     tol=self._shift_tol,
-                    on_step=lambda step, book: self._report(step, progress, book, rows),
+                    on_step=lambda step, book: self._report(step, progress, book, state),
                 )
-                run = self._refined(run, rows)
+                run.notes = state.notes
+                run = self._refined(run, state)
                 if self.verbose:
                     logger.info(
                         "start %d of %d: inertia %.6g after %d iterations",
@@ -120,14 +203,13 @@ class CentroidEstimator(
                     )
                 if best is None or _is_better(run, best):
                     best = run
-                if progress.end_run(lambda run=run: self._attributes(run, rows)):
+                if progress.end_run(lambda run=run: self._attributes(run, state)):
                     break
-            attributes = self._attributes(best, rows)
+            attributes = self._attributes(best, state)
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.end(lambda: attributes)
-        self._warn(best)
-        return self
+        return best
 
     def fit_predict(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -238,24 +320,64 @@ class CentroidEstimator(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    # --- what subclasses give ----------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _n_centroids(self) -> int:
+        """Centroids that are asked for."""
+
+    @abstractmethod
+    def _check_own_parameters(self) -> None:
+        """Raise if a parameter cannot be used, whatever the rows are."""
+
+    @abstractmethod
+    def _check_start(self, info: RowsInfo) -> Any:
+        """The start: a method's name, a callable, or vectors or labels checked for these rows."""
+
+    @abstractmethod
+    def _n_runs(self, start: Any) -> int:
+        """How many starts to make."""
+
+    @abstractmethod
+    def _start(self, state: FitState) -> BaseCodebook:
+        """The codebook of one start."""
+
+    @abstractmethod
+    def _vectors(self, codebook: BaseCodebook, state: FitState) -> dict[str, Any]:
+        """Attributes that ``predict`` needs, for callbacks in the middle of a fit."""
+
+    @abstractmethod
+    def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
+        """Everything a fit leaves on the estimator."""
+
+    @abstractmethod
+    def _fitted_vectors(self) -> list[NDArray[Any]]:
+        """What the fitted centroids are made of."""
+
+    @abstractmethod
+    def _codebook(self, frame: Frame, vectors: list[NDArray[Any]]) -> BaseCodebook:
+        """The fitted centroids, for rows of this frame."""
+
+    @abstractmethod
+    def _warn(self, run: Run) -> None:
+        """Say what the user should know about the outcome."""
+
     # --- what subclasses may change ----------------------------------------------------------
 
-    def _find_space(
-        self, X: Any, weights: NDArray[np.float64], threads: Threads, rng: Any
-    ) -> tuple[Any, NDArray[np.float64], Any]:
-        """Rows in the coordinates they are clustered in, their weights, and what to remember."""
-        return X, weights, None
+    def _find_space(self, state: FitState) -> None:
+        """Replace the state's sources by rows in the coordinates they are clustered in."""
 
     def _into_space(self, X: Any) -> Any:
         """Rows in the coordinates the fit has chosen."""
         return X
 
-    def _refined(self, run: Run, rows: Any) -> Run:
+    def _refined(self, run: Run, state: FitState) -> Run:
         """What a start has found, improved by other means."""
         return run
 
     def _passes(self) -> int:
-        """How many passes over the rows one call is worth, compared with a plain one."""
+        """How many passes over the rows a fit is worth, compared with a plain one."""
         return 1
 
     def _distances(self, X: Any, centers: NDArray[Any]) -> NDArray[Any]:
@@ -266,15 +388,15 @@ class CentroidEstimator(
         """Shift of the centroids, relative to the spread of the rows, at which to stop."""
         return self.tol
 
-    def _assigner(self, rows: Any, codebook: Any) -> Any:
-        """How many new rows are labelled."""
-        return make_assigner(rows, codebook, "lloyd")
+    def _kind_of(self, codebook: BaseCodebook) -> str | None:
+        """How new rows find their centroid; None: as the codebook says."""
+        return None
 
-    def _yardstick(self, rows: Any, codebook: Any) -> Any:
+    def _yardstick(self, frame: Frame, codebook: BaseCodebook) -> BaseCodebook:
         """What rows are measured from, given the codebook that labelled them."""
         return codebook
 
-    def _reach(self, vectors: list[NDArray[Any]]) -> float:
+    def _reach(self, vectors: Any) -> float:
         """Largest coordinate a centroid made of these vectors can have."""
         return sum(float(np.abs(part).max()) for part in vectors)
 
@@ -284,10 +406,9 @@ class CentroidEstimator(
 
     # --- the parts of a fit ------------------------------------------------------------------
 
-    def _threads(self, X: Any) -> Threads:
+    def _threads(self, work: int) -> Threads:
         # The result does not depend on it, and a pool takes longer to start than little work.
-        little = self._passes() * work_of(X, self._n_centroids) < _POOLED
-        return Threads(1 if little else self.n_threads, self._uses_blas)
+        return Threads(1 if work < _POOLED else self.n_threads, self._uses_blas)
 
     def _check_parameters(self) -> None:
         self._check_own_parameters()
@@ -306,14 +427,16 @@ class CentroidEstimator(
                 "Explicit initial center position passed: performing only one init in "
                 f"{type(self).__name__} instead of n_init={self.n_init}.",
                 RuntimeWarning,
-                stacklevel=4 + HAS_CALLBACKS,
+                stacklevel=5 + HAS_CALLBACKS,
             )
         return 1
 
-    def _report(self, step: Any, progress: FitProgress, codebook: Any, rows: Any) -> bool:
+    def _report(
+        self, step: Step, progress: FitProgress, codebook: BaseCodebook, state: FitState
+    ) -> bool:
         if isinstance(self.verbose, Integral) and self.verbose > 1:
             logger.info("inertia %.6g, %d rows moved", step.inertia, step.n_moved)
-        return progress.step(lambda: self._vectors(codebook, rows))
+        return progress.step(lambda: self._vectors(codebook, state))
 
     def _history(self, run: Run) -> NDArray[Any]:
         scale = self._inertia_scale()
@@ -331,22 +454,17 @@ class CentroidEstimator(
         if X.dtype != vectors[0].dtype:
             X = X.astype(np.float64, copy=False)
             vectors = [part.astype(np.float64, copy=False) for part in vectors]
-        labels = np.full(X.shape[0], -1, dtype=np.int32)
-        with self._threads(X) as threads:
+        inertia = np.nan
+        with self._threads(work_of(X, self._n_centroids)):
             X = self._into_space(X)
-            rows = make_rows(X, weights, threads, self._spherical, self._reach(vectors))
-            codebook = self._codebook(rows, vectors)
-            if work_of(X, self._n_centroids) < SMALL_WORK:
-                from polymeans.kernels import sums
-
-                sums.assign_exact(rows.arrays, codebook.book, 0, rows.n_samples, labels)
-            else:
-                self._assigner(rows, codebook).assign(codebook, labels, labels)
-            labels[rows.directionless] = 0
-            inertia = np.nan
+            reach = 0.0 if self._spherical else self._reach(vectors)
+            block = glance(X, weights, self._spherical, reach)
+            codebook = self._codebook(block.frame, vectors)
+            labels = label_block(block, codebook, self._kind_of(codebook))
             if measure:
-                distances = own_distances(rows, self._yardstick(rows, codebook), labels)
-                inertia = float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
+                yardstick = self._yardstick(block.frame, codebook)
+                distances = own_distances(block, yardstick, labels)
+                inertia = block.frame.to_user(float(ExactSum.of(distances, block.weights)))
         return labels, inertia * self._inertia_scale()
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans._landmarks import Landmarks, squared_norms
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 
 #: Queries of one task, and rows compared with them at a time: their products stay in cache.
 _QUERIES, _ROWS = 512, 1024

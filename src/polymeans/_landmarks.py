@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans.codebooks.metric import squared_norms
-from polymeans.engine.threads import Threads, reduction_blocks
+from polymeans.core.threads import Threads, product_blocks
 
 
 def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:
@@ -74,7 +74,7 @@ class Landmarks:
                 with np.errstate(over="ignore", invalid="ignore"):
                     out[slice(*block)] = X[slice(*block)] @ centers
 
-            threads.map(multiply, reduction_blocks(X.shape[0]))
+            threads.map(multiply, product_blocks(X.shape[0]))
         return out
 
 
@@ -119,5 +119,5 @@ class HadamardLandmarks:
                 start += len(rows)
 
         with Threads(n_threads) as threads:
-            threads.map(transform, reduction_blocks(X.shape[0]))
+            threads.map(transform, product_blocks(X.shape[0]))
         return out

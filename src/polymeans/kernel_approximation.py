@@ -22,7 +22,7 @@ from polymeans._validation import (
     check_real,
     check_rows,
 )
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 
 #: Kernels that depend on two rows through their inner product and their norms alone.
 KERNELS = ("rbf", "linear", "polynomial", "poly", "sigmoid", "cosine")

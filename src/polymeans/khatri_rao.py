@@ -10,13 +10,24 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, checked_array, is_name, logger
+from polymeans._base import (
+    CentroidEstimator,
+    FitState,
+    RowsInfo,
+    checked_array,
+    is_name,
+    logger,
+)
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import check_choice, check_integer, check_real
 from polymeans.codebooks.aggregation import AGGREGATORS, combine, digits_of
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.khatri_rao import sets_of
+from polymeans.core.frame import Frame
 from polymeans.decomposition import decompose_centroids
 from polymeans.engine.assignment import grid_codebook, make_grid
 from polymeans.engine.lloyd import Run, descend
+from polymeans.engine.runners import BaseRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.search import khatri_rao as search
 
@@ -263,12 +274,12 @@ class KhatriRaoKMeans(CentroidEstimator):
                 f"{_MOST_CLUSTERS} can be told apart. Use smaller or fewer sets."
             )
 
-    def _check_start(self, X: Any) -> Any:
+    def _check_start(self, info: RowsInfo) -> Any:
         if isinstance(self.init, str) or callable(self.init):
             return self.init
-        return self._check_sets(self.init, X)
+        return self._check_sets(self.init, info.shape[1], info.dtype)
 
-    def _check_sets(self, given: Any, X: Any) -> list[NDArray[Any]]:
+    def _check_sets(self, given: Any, n_features: int, dtype: np.dtype[Any]) -> list[NDArray[Any]]:
         sizes = self._sizes
         choices = (
             f"one of {', '.join(map(repr, INITS))}, a callable, or a list of {len(sizes)} arrays "
@@ -280,9 +291,7 @@ class KhatriRaoKMeans(CentroidEstimator):
             found = f"{len(given)} of them" if hasattr(given, "__len__") else repr(given)
             raise ValueError(f"init must be {choices}, got {found}.")
         return [
-            checked_array(
-                f"init[{q}]", part, (h, X.shape[1]), "(h_q, n_features)", choices, X.dtype
-            )
+            checked_array(f"init[{q}]", part, (h, n_features), "(h_q, n_features)", choices, dtype)
             for q, (part, h) in enumerate(zip(given, sizes))
         ]
 
@@ -293,77 +302,74 @@ class KhatriRaoKMeans(CentroidEstimator):
             return 10 if callable(start) or start == "random" else 1
         return int(self.n_init)
 
-    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
-        sizes, stored = self._sizes, self._stores(rows)
+    def _start(self, state: FitState) -> BaseCodebook:
+        runner, start, rng = state.runner, state.start, state.rng
+        frame = runner.frame
+        sizes, stored = self._sizes, self._stores(frame)
         if callable(start):
-            start = self._check_sets(start(X, self.n_protocentroids, random_state=rng), X)
+            given = start(state.all_rows(), self.n_protocentroids, random_state=rng)
+            start = self._check_sets(given, frame.n_features, frame.dtype)
         if not isinstance(start, str):
-            return make_grid(rows, start, self.aggregator, stored)
+            return make_grid(frame, start, self.aggregator, stored)
         if len(sizes) == 1:
             method = start if start in METHODS else "k-means++"
-            return codebook_of_rows(rows, METHODS[method](rows, sizes[0], rng))
+            return codebook_of_rows(runner, METHODS[method](runner, sizes[0], rng))
         if start == "naive":
-            return make_grid(rows, self._decomposed_kmeans(rows, rng), self.aggregator, stored)
+            return make_grid(frame, self._decomposed_kmeans(runner, rng), self.aggregator, stored)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         vectors, passes = search.starting_vectors(
-            rows, sizes, self.aggregator, start, self.effort, generator
+            runner, sizes, self.aggregator, start, self.effort, generator
         )
         if self.verbose:
             logger.info("start found by %r, worth %.1f passes over the rows", start, passes)
-        codebook = grid_codebook(rows, vectors, sizes, self.aggregator, stored=stored)
-        codebook.passes_before = passes
-        return codebook
+        state.notes["passes"] = passes
+        return grid_codebook(frame, vectors, sizes, self.aggregator, stored=stored)
 
-    def _decomposed_kmeans(self, rows: Any, rng: Any) -> list[NDArray[Any]]:
+    def _decomposed_kmeans(self, runner: BaseRunner, rng: Any) -> list[NDArray[Any]]:
         """Protocentroids of the centroids of plain k-means, clusters counting by their mass."""
-        n_clusters = min(self._n_centroids, int(np.count_nonzero(rows.weights)))
-        start = codebook_of_rows(rows, METHODS["k-means++"](rows, n_clusters, rng))
-        run = descend(rows, start, max_iter=self.max_iter, tol=self.tol)
-        masses = np.bincount(run.labels, rows.weights, minlength=n_clusters)
+        n_clusters = min(self._n_centroids, int(np.count_nonzero(runner.weights)))
+        start = codebook_of_rows(runner, METHODS["k-means++"](runner, n_clusters, rng))
+        run = descend(runner, start, max_iter=self.max_iter, tol=self.tol)
+        masses = runner.masses(run.labels, n_clusters)
         used = masses > 0
         return decompose_centroids(
-            run.codebook.to_array(rows)[used].astype(np.float64),
+            run.codebook.to_array(runner.frame)[used].astype(np.float64),
             self._sizes,
             aggregator=self.aggregator,
             weights=masses[used],
             random_state=rng,
         ).protocentroids
 
-    def _stores(self, rows: Any) -> bool:
+    def _stores(self, frame: Frame) -> bool:
         if not is_name(self.store_centroids, "auto"):
             return bool(self.store_centroids)
-        itemsize = rows.dtype.itemsize + 8
-        return self._n_centroids * rows.n_features * itemsize <= _STORED_BYTES
+        itemsize = frame.dtype.itemsize + 8
+        return self._n_centroids * frame.n_features * itemsize <= _STORED_BYTES
 
     def _reach(self, vectors: list[NDArray[Any]]) -> float:
         if self.aggregator == "sum":
             return super()._reach(vectors)
         return float(np.prod([float(np.abs(part).max()) for part in vectors]))
 
-    def _sets(self, codebook: Any, rows: Any) -> list[NDArray[Any]]:
-        if len(self._sizes) == 1:
-            return [codebook.to_array(rows)]
-        return codebook.to_sets(rows)
-
-    def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
-        return {"protocentroids_": self._sets(codebook, rows)}
+    def _vectors(self, codebook: BaseCodebook, state: FitState) -> dict[str, Any]:
+        return {"protocentroids_": sets_of(codebook, state.frame)}
 
     def _fitted_vectors(self) -> list[NDArray[Any]]:
         return self.protocentroids_
 
-    def _codebook(self, rows: Any, vectors: list[NDArray[Any]]) -> Any:
-        return make_grid(rows, vectors, self.aggregator, self._stores(rows))
+    def _codebook(self, frame: Frame, vectors: list[NDArray[Any]]) -> BaseCodebook:
+        return make_grid(frame, vectors, self.aggregator, self._stores(frame))
 
-    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
+    def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
         sizes = self._sizes
-        sets = self._sets(run.codebook, rows)
+        sets = sets_of(run.codebook, state.frame)
         return {
             "protocentroids_": sets,
             "labels_": run.labels,
             "protolabels_": np.ascontiguousarray(digits_of(run.labels, sizes).T),
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
-            "n_passes_": run.n_iter + getattr(run.codebook, "passes_before", 0.0),
+            "n_passes_": run.n_iter + run.notes.get("passes", 0.0),
             "n_clusters_": self._n_centroids,
             "n_parameters_": int(sum(part.size for part in sets)),
             "compression_": self._n_centroids / sum(sizes),

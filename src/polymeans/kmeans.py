@@ -5,21 +5,17 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import cosine_distances
 
-from polymeans._base import (
-    CentroidEstimator,
-    checked_array,
-    is_name,
-    warn_of_missing_clusters,
-)
-from polymeans._validation import check_choice, check_integer
-from polymeans.engine.assignment import ALGORITHMS, make_codebook
+from polymeans._base import FitState, is_name
+from polymeans._seeded import SeededEstimator
+from polymeans._validation import check_choice
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.engine.assignment import ALGORITHMS
 from polymeans.engine.lloyd import Run
-from polymeans.engine.seeding import METHODS, codebook_of_rows
 
 METRICS = ("euclidean", "cosine")
 
 
-class KMeans(CentroidEstimator):
+class KMeans(SeededEstimator):
     """k-means, exact and fast on dense and sparse rows.
 
     **Idea.** Lloyd's algorithm: give each row to the nearest centroid, move each centroid to the
@@ -151,10 +147,6 @@ class KMeans(CentroidEstimator):
     # --- what the base asks ------------------------------------------------------------------
 
     @property
-    def _n_centroids(self) -> int:
-        return self.n_clusters
-
-    @property
     def _spherical(self) -> bool:
         return is_name(self.metric, "cosine")
 
@@ -170,55 +162,15 @@ class KMeans(CentroidEstimator):
         return 0.5 if self._spherical else 1.0
 
     def _check_own_parameters(self) -> None:
-        check_integer("n_clusters", self.n_clusters, 1)
-        check_choice("metric", self.metric, METRICS)
+        super()._check_own_parameters()
         check_choice("algorithm", self.algorithm, ALGORITHMS)
-        if isinstance(self.init, str):
-            check_choice("init", self.init, tuple(METHODS), "Or give an array or a callable.")
+        check_choice("metric", self.metric, METRICS)
 
-    def _check_start(self, X: Any) -> Any:
-        if X.shape[0] < self.n_clusters:
-            raise ValueError(
-                f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}. "
-                "Ask for fewer clusters or give more rows."
-            )
-        if isinstance(self.init, str) or callable(self.init):
-            return self.init
-        return [self._check_centers(self.init, X)]
+    def _start(self, state: FitState) -> BaseCodebook:
+        return self._free_start(state)
 
-    def _check_centers(self, centers: Any, X: Any) -> NDArray[Any]:
-        choices = (
-            f"one of {', '.join(map(repr, METHODS))}, a callable, or an array of shape "
-            "(n_clusters, n_features)"
-        )
-        shape = (self.n_clusters, X.shape[1])
-        return checked_array("init", centers, shape, "(n_clusters, n_features)", choices, X.dtype)
-
-    def _n_runs(self, start: Any) -> int:
-        if not isinstance(start, str) and not callable(start):
-            return self._runs_from_given()
-        if self.n_init == "auto":
-            return 10 if callable(start) or start == "random" else 1
-        return int(self.n_init)
-
-    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
-        if isinstance(start, str):
-            return codebook_of_rows(rows, METHODS[start](rows, self.n_clusters, rng))
-        if callable(start):
-            start = [self._check_centers(start(X, self.n_clusters, random_state=rng), X)]
-        return make_codebook(rows, start[0])
-
-    def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
-        return {"cluster_centers_": codebook.to_array(rows)}
-
-    def _fitted_vectors(self) -> list[NDArray[Any]]:
-        return [self.cluster_centers_]
-
-    def _codebook(self, rows: Any, vectors: list[NDArray[Any]]) -> Any:
-        return make_codebook(rows, vectors[0])
-
-    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
-        centers = run.codebook.to_array(rows)
+    def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
+        centers = run.codebook.to_array(state.frame)
         return {
             "cluster_centers_": centers,
             "labels_": run.labels,
@@ -227,6 +179,3 @@ class KMeans(CentroidEstimator):
             "n_parameters_": int(centers.size),
             "history_": self._history(run),
         }
-
-    def _warn(self, run: Run) -> None:
-        warn_of_missing_clusters(run.labels, self.n_clusters)

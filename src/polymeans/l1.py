@@ -1,16 +1,20 @@
 """k-means with sparse centroids, by projection onto the l1 ball."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from polymeans._base import is_name
+from polymeans._base import FitState, is_name
+from polymeans._seeded import SeededEstimator
 from polymeans._validation import check_choice, check_integer, check_positive
 from polymeans.codebooks.l1 import L1Codebook
+from polymeans.core.frame import Frame
+from polymeans.engine.assignment import ALGORITHMS
 from polymeans.engine.lloyd import Run, descend
 from polymeans.factorization.operator import FastOperator
-from polymeans.kmeans import KMeans
 
 #: Share of the mean l1 norm of k-means' centroids that ``radius="auto"`` leaves.
 _SHARE = 0.5
@@ -18,7 +22,14 @@ _SHARE = 0.5
 OFFSETS = ("zero", "mean", "median")
 
 
-class L1KMeans(KMeans):
+@dataclass
+class L1State(FitState):
+    """One ball for all starts, or the start with the largest would win."""
+
+    ball: tuple[NDArray[np.float64], float] | None = None  #: center and radius, in engine units
+
+
+class L1KMeans(SeededEstimator):
     """k-means whose centroids are kept inside an l1 ball and are therefore sparse.
 
     **Idea.** Sculley's: after each update, project every centroid onto the l1 ball of a given
@@ -134,8 +145,7 @@ class L1KMeans(KMeans):
     (2, 3.0)
     """
 
-    #: What the parent has for a parameter. Directions have no radius.
-    metric = "euclidean"
+    _state_class = L1State
 
     def __init__(
         self,
@@ -166,11 +176,16 @@ class L1KMeans(KMeans):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @property
+    def _algorithm(self) -> str:
+        return self.algorithm
+
     def _passes(self) -> int:
         return 2
 
     def _check_own_parameters(self) -> None:
         super()._check_own_parameters()
+        check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_choice("offset", self.offset, OFFSETS)
         if not is_name(self.radius, "auto"):
             check_positive("radius", self.radius, 'Use "auto" if unsure.')
@@ -184,49 +199,59 @@ class L1KMeans(KMeans):
                 'one follows from the other. Leave radius at "auto" or n_nonzeros at None.'
             )
 
-    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
+    def _start(self, state: L1State) -> L1Codebook:
+        runner = state.runner
         plain = descend(
-            rows,
-            super()._start(X, rows, start, rng),
+            runner,
+            self._free_start(state),
             algorithm=self.algorithm,
             max_iter=self.max_iter,
             tol=self.tol,
         )
         means = plain.codebook.book.numerators.astype(np.float64)
-        mass = np.bincount(plain.labels, weights=rows.weights, minlength=len(means))
+        mass = runner.masses(plain.labels, len(means))
         mass /= mass.sum()
-        if rows.context is None:  # one ball for all starts, or the largest would win
+        if state.ball is None:
             center = self._center(means, mass)
-            rows.context = center, self._radius(rows, means - center, mass)
-        center, radius = rows.context
+            state.ball = center, self._radius(runner.frame, means - center, mass)
+        center, radius = state.ball
         budget = None if self.n_nonzeros is None else int(self.n_nonzeros)
-        codebook = L1Codebook(rows, means, radius, budget, center)
-        codebook.start_inertia = plain.inertia
-        return codebook
+        state.notes["start_inertia"] = plain.inertia
+        return L1Codebook(runner.frame, means, radius, budget, center)
 
-    def _center(self, means: Any, shares: Any) -> Any:
+    def _center(
+        self, means: NDArray[np.float64], shares: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Center of the ball in the rows' coordinates."""
         if self.offset == "mean":
             return shares @ means
         return np.median(means, axis=0) if self.offset == "median" else np.zeros(means.shape[1])
 
-    def _radius(self, rows: Any, means: Any, shares: Any) -> float:
+    def _radius(
+        self, frame: Frame, means: NDArray[np.float64], shares: NDArray[np.float64]
+    ) -> float:
         """Radius in the rows' unit."""
         if is_name(self.radius, "auto"):
             return _SHARE * float(shares @ np.abs(means).sum(axis=1))
-        return float(self.radius) / rows.unit
+        return float(self.radius) / frame.unit
 
-    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
-        attributes = super()._attributes(run, rows)
-        sparse = sp.csr_array(rows.external(run.codebook.sparse))
-        offset = rows.external(run.codebook.offset[None])[0]
-        return attributes | {
+    def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
+        frame, codebook = state.frame, run.codebook
+        assert isinstance(codebook, L1Codebook)
+        sparse = sp.csr_array(frame.external(codebook.sparse))
+        offset = frame.external(codebook.offset[None])[0]
+        return {
+            "cluster_centers_": codebook.to_array(frame),
+            "labels_": run.labels,
+            "inertia_": run.inertia,
+            "n_iter_": run.n_iter,
+            "history_": self._history(run),
             "sparse_centers_": sparse,
             "operator_": FastOperator([sparse]),
             "offset_": offset,
-            "radius_": float(run.codebook.radius) * rows.unit,
+            "radius_": float(codebook.radius) * frame.unit,
             "n_nonzeros_": int(sparse.nnz),
             "n_parameters_": int(sparse.nnz + np.count_nonzero(offset)),
-            "kmeans_inertia_": run.codebook.start_inertia,
+            "kmeans_inertia_": run.notes["start_inertia"],
             "compression_": sparse.shape[0] * sparse.shape[1] / max(1, sparse.nnz),
         }

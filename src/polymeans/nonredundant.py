@@ -1,6 +1,8 @@
 """Several non-redundant clusterings of the same rows, each in a subspace of its own."""
 
 import warnings
+from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -10,20 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, is_name, logger
+from polymeans._base import CentroidEstimator, FitState, RowsInfo, is_name, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import check_choice, check_integer, check_labels, check_real, check_rows
 from polymeans.codebooks.aggregation import digits_of
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.dense import DenseCodebook
+from polymeans.codebooks.khatri_rao import sets_of
 from polymeans.codebooks.orthogonal import (
     OrthogonalCodebook,
     basis_of,
     make_views,
     principal_directions,
 )
-from polymeans.engine.assignment import make_codebook, make_grid, make_rows
+from polymeans.core.frame import Frame
+from polymeans.engine.assignment import make_codebook, make_grid
 from polymeans.engine.lloyd import Run
-from polymeans.engine.marginals import MarginalStatistics
-from polymeans.search.views.automatic import automatic_start
+from polymeans.engine.runners import LocalRunner
+from polymeans.search.views.automatic import Outcome, automatic_start
 from polymeans.search.views.portfolio import starting_vectors
 from polymeans.search.views.sample import reduce_rows
 
@@ -31,6 +37,15 @@ INITS = ("search", "random")
 
 #: Combinations of clusters that can be told apart.
 _MOST_COMBINATIONS = 2**22
+
+
+@dataclass
+class ViewsState(FitState):
+    """What a fit has chosen: the views, and the space they are looked for in."""
+
+    sizes: tuple[int, ...] = ()  #: clusters of each view
+    choice: Outcome | None = None  #: where they were chosen automatically
+    whitened: tuple[Any, Any] = (None, None)  #: mean and matrix, where rows are whitened
 
 
 class NonRedundantKMeans(CentroidEstimator):
@@ -328,20 +343,20 @@ class NonRedundantKMeans(CentroidEstimator):
 
     _uses_blas = True
 
+    _state_class = ViewsState
+
     @property
-    def _sizes(self) -> tuple[int, ...]:
-        """Clusters of each view: those asked for, or those that were chosen."""
+    def _asked_sizes(self) -> tuple[int, ...] | None:
+        """Clusters of each view that are asked for; None: they are to be chosen."""
         if isinstance(self.n_clusters, str):
-            return self._choice.sizes or (1,)
+            return None
         if isinstance(self.n_clusters, Integral):
             return (int(self.n_clusters),)
         return tuple(int(k) for k in self.n_clusters)
 
     @property
     def _n_centroids(self) -> int:
-        if isinstance(self.n_clusters, str) and getattr(self, "_choice", None) is None:
-            return 16
-        return int(np.prod(self._sizes))
+        return 16 if self._asked_sizes is None else int(np.prod(self._asked_sizes))
 
     def _passes(self) -> int:
         return 100 if is_name(self.init, "search") else 1
@@ -389,10 +404,10 @@ class NonRedundantKMeans(CentroidEstimator):
                 "than can be counted. Use fewer views or fewer clusters."
             )
 
-    def _check_start(self, X: Any) -> Any:
-        n_samples, n_features = X.shape
-        if not isinstance(self.n_clusters, str):
-            sizes = self._sizes
+    def _check_start(self, info: RowsInfo) -> Any:
+        n_samples, n_features = info.shape
+        sizes = self._asked_sizes
+        if sizes is not None:
             if n_samples < max(sizes):
                 raise ValueError(
                     f"n_samples={n_samples} should be >= every number of clusters, "
@@ -411,7 +426,7 @@ class NonRedundantKMeans(CentroidEstimator):
             )
         if isinstance(self.init, str):
             return self.init
-        return check_labels("init", self.init, X.shape[0], self._sizes)
+        return check_labels("init", self.init, n_samples, sizes)
 
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str):
@@ -426,51 +441,53 @@ class NonRedundantKMeans(CentroidEstimator):
         # Labels to begin with are no coordinates.
         return super()._reach(vectors) if isinstance(vectors, list) else 0.0
 
-    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
+    def _start(self, state: ViewsState) -> BaseCodebook:
+        runner, start, frame = state.runner, state.start, state.frame
         if not isinstance(start, str):
-            return self._from_labels(rows, start)
-        generator = np.random.default_rng(rng.randint(2**31, size=4))
-        if isinstance(self.n_clusters, str):
-            theta, views, self._choice = automatic_start(rows, self.resolution, generator)
+            return self._from_labels(state, start)
+        generator = np.random.default_rng(state.rng.randint(2**31, size=4))
+        if self._asked_sizes is None:
+            theta, views, state.choice = automatic_start(runner, self.resolution, generator)
+            state.sizes = state.choice.sizes or (1,)
             if self.verbose:
-                logger.info("views of %s clusters chosen", self._choice.sizes or "no")
+                logger.info("views of %s clusters chosen", state.choice.sizes or "no")
         else:
-            theta, views = starting_vectors(rows, self._sizes, start, self.effort, generator)
-        if len(self._sizes) == 1:
-            return make_codebook(rows, rows.external(theta))
+            state.sizes = self._asked_sizes
+            theta, views = starting_vectors(runner, state.sizes, start, self.effort, generator)
+        if len(state.sizes) == 1:
+            return make_codebook(frame, frame.external(theta))
         return OrthogonalCodebook(
-            theta.astype(rows.dtype), self._sizes, views, None, rows.is_sparse
+            theta.astype(frame.dtype), state.sizes, views, None, frame.is_sparse
         )
 
-    def _from_labels(self, rows: Any, labels: NDArray[np.int32]) -> Any:
+    def _from_labels(self, state: ViewsState, labels: NDArray[np.int32]) -> BaseCodebook:
         """The best centers for given labels."""
-        sizes = self._sizes
-        statistics = MarginalStatistics(rows, sizes)
+        frame = state.frame
+        sizes = state.sizes = self._asked_sizes
         codes = np.ravel_multi_index(tuple(labels), sizes).astype(np.int32)
-        statistics.update(np.full_like(codes, -1), codes)
         if len(sizes) == 1:
-            masses = np.where(statistics.masses > 0, statistics.masses, 1.0)[:, None]
-            return make_codebook(rows, rows.external(statistics.sums / masses + statistics.origin))
-        nowhere = np.zeros((sum(sizes), len(statistics.origin)), dtype=rows.dtype)
-        views = make_views(sizes, len(statistics.origin))
-        codebook = OrthogonalCodebook(nowhere, sizes, views, None, rows.is_sparse)
-        codebook.refit(statistics, codes)
+            nowhere = DenseCodebook(np.zeros((sizes[0], frame.n_used)))
+            statistics = state.runner.statistics_of(codes, nowhere)
+            masses = np.where(statistics.mass > 0, statistics.mass, 1.0)[:, None]
+            return make_codebook(frame, frame.external(statistics.sums / masses + frame.origin))
+        theta = np.zeros((sum(sizes), frame.n_used), dtype=frame.dtype)
+        views = make_views(sizes, frame.n_used)
+        codebook = OrthogonalCodebook(theta, sizes, views, None, frame.is_sparse)
+        codebook.refit(state.runner.statistics_of(codes, codebook))
         return codebook
 
-    def _find_space(
-        self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any
-    ) -> tuple[Any, NDArray[np.float64], Any]:
-        self._choice = None
-        self._space = (None, None)
+    def _find_space(self, state: ViewsState) -> None:
         if not self.whiten:
-            return X, weights, None
-        sizes = () if isinstance(self.n_clusters, str) else self._sizes
+            return
+        sizes = self._asked_sizes or ()
         n_axes = self.whiten
         if isinstance(self.whiten, bool | np.bool_):
             n_axes = 1 + sum(sizes) - len(sizes) if sizes else 16
-        rows = make_rows(X, weights, threads, False)
-        generator = np.random.default_rng(rng.randint(2**31))
-        reduced = reduce_rows(rows, n_axes, generator, rows.n_samples, exact=2048)
+        X = state.all_rows()
+        weights = np.concatenate([weights for _, weights in state.sources])
+        runner = LocalRunner(X, weights)
+        generator = np.random.default_rng(state.rng.randint(2**31))
+        reduced = reduce_rows(runner, n_axes, generator, len(weights), exact=2048)
         spread = np.sqrt(reduced.weights @ reduced.points**2 / reduced.weights.sum())
         if len(spread) < len(sizes):
             raise ValueError(
@@ -479,61 +496,61 @@ class NonRedundantKMeans(CentroidEstimator):
                 "components if the rows have more."
             )
         # Rows that do not differ but by rounding have nothing to be scaled.
+        frame = runner.frame
         nothing = np.finfo(X.dtype).eps * np.linalg.norm(reduced.mean)
-        spread = np.where(spread > nothing, spread * rows.unit, 1.0)
-        mean = rows.external(reduced.mean[None])[0]
+        spread = np.where(spread > nothing, spread * frame.unit, 1.0)
+        mean = frame.external(reduced.mean[None])[0]
         with np.errstate(over="ignore", divide="ignore"):
-            whitening = _outer_basis(reduced.axes, rows).T / spread
+            whitening = frame.external_directions(reduced.axes).T / spread
             if not np.isfinite(whitening.astype(X.dtype)).all():
                 raise ValueError(
                     f"whiten={self.whiten} cannot bring deviations as small as {spread.min():g} to "
                     "one. Multiply X by a large number first."
                 )
-        # Until the fit is done, what an earlier one has found stays in place.
-        self._space = (mean, whitening)
-        return _project(X, *self._space), weights, None
+        state.whitened = (mean, whitening)
+        inside = _project(X, mean, whitening)
+        edges = np.cumsum([0, *(len(weights) for _, weights in state.sources)])
+        state.sources = [
+            (inside[lo:hi], weights)
+            for (_, weights), (lo, hi) in zip(state.sources, pairwise(edges))
+        ]
 
     def _into_space(self, X: Any) -> Any:
         return X if self.whitening_ is None else _project(X, self.mean_, self.whitening_)
 
-    def _sets(self, codebook: Any, rows: Any) -> list[NDArray[Any]]:
-        if len(self._sizes) == 1:
-            return [codebook.to_array(rows)]
-        return codebook.to_sets(rows)
-
-    def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
-        sizes = self._sizes
+    def _vectors(self, codebook: BaseCodebook, state: ViewsState) -> dict[str, Any]:
+        sizes = state.sizes
         n_views = len(sizes) if sum(sizes) > len(sizes) else 0  # one cluster is no view
+        mean, whitening = state.whitened
         return {
-            "_protocentroids": self._sets(codebook, rows),
+            "_protocentroids": sets_of(codebook, state.frame),
             "n_views_": n_views,
             "n_clusters_": sizes[:n_views],
             "main_view_": 0,
-            "mean_": self._space[0],
-            "whitening_": self._space[1],
+            "mean_": mean,
+            "whitening_": whitening,
         }
 
     def _fitted_vectors(self) -> list[NDArray[Any]]:
         return self._protocentroids
 
-    def _codebook(self, rows: Any, vectors: list[NDArray[Any]]) -> Any:
-        return make_grid(rows, vectors, "sum")
+    def _codebook(self, frame: Frame, vectors: list[NDArray[Any]]) -> BaseCodebook:
+        return make_grid(frame, vectors, "sum")
 
-    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
-        sizes = self._sizes
-        attributes = self._vectors(run.codebook, rows)
+    def _attributes(self, run: Run, state: ViewsState) -> dict[str, Any]:
+        sizes, frame, runner = state.sizes, state.frame, state.runner
+        attributes = self._vectors(run.codebook, state)
         sets, n_views = attributes["_protocentroids"], attributes["n_views_"]
-        shares = rows.weights / rows.weights.sum()
-        mean = rows.external(np.asarray(shares @ rows.matrix()).reshape(1, -1))[0]
+        mean = frame.external(frame.mean[None])[0]
         spaces, variances = [], []
         for s, digits in enumerate(digits_of(run.labels, sizes)[:n_views]):
-            masses = np.bincount(digits, shares, minlength=sizes[s])
-            directions, variance = self._subspace(s, sets[s], masses, mean, run.codebook, rows)
+            masses = runner.masses(digits, sizes[s]) / frame.mass
+            directions, variance = self._subspace(s, sets[s], masses, mean, run.codebook, state)
             spaces.append(directions)
             variances.append(variance)
-        total = rows.mean_variance * rows.n_features
+        total = frame.mean_variance * frame.n_features
         ratio = np.array(variances) / (total if total > 0 else 1.0)
-        rotation = np.concatenate([np.empty((0, rows.n_features)), *spaces]).T
+        rotation = np.concatenate([np.empty((0, frame.n_features)), *spaces]).T
         dims = tuple(len(space) for space in spaces)
         if not self.noise_space and n_views:
             rotation = _completed(rotation)
@@ -542,8 +559,8 @@ class NonRedundantKMeans(CentroidEstimator):
         main = int(np.argmax(ratio)) if n_views else 0
         numbers = rotation.size + mean.size + sum(k * m for k, m in zip(sizes, dims))
         centers = [sets[0], *(part + mean for part in sets[1:])][:n_views]
-        if self._space[1] is not None:
-            origin, whitening = self._space
+        if state.whitened[1] is not None:
+            origin, whitening = state.whitened
             back = np.linalg.pinv(whitening)
             centers = [(origin + (part - mean) @ back).astype(part.dtype) for part in centers]
             mean = origin
@@ -560,27 +577,36 @@ class NonRedundantKMeans(CentroidEstimator):
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_parameters_": int(numbers),
-            "candidates_": self._choice.table if self._choice else [],
+            "candidates_": state.choice.table if state.choice else [],
             "history_": self._history(run),
         }
+        run.notes |= {"sizes": sizes, "choice": state.choice}
         return attributes
 
     def _subspace(
-        self, s: int, part: Any, masses: Any, mean: Any, codebook: Any, rows: Any
+        self,
+        s: int,
+        part: NDArray[Any],
+        masses: NDArray[np.float64],
+        mean: NDArray[Any],
+        codebook: BaseCodebook,
+        state: ViewsState,
     ) -> tuple[NDArray[np.float64], float]:
         """Directions of a view, the strongest first, and the variance along them (engine units)."""
-        deviations = part.astype(np.float64) / rows.unit
-        if len(self._sizes) == 1:
+        frame = state.frame
+        deviations = part.astype(np.float64) / frame.unit
+        if not isinstance(codebook, OrthogonalCodebook):
             # What the mean of equal centers is off by is no deviation.
             floor = 4 * np.finfo(part.dtype).eps * float(np.linalg.norm(deviations, axis=1).max())
             return principal_directions(deviations - masses @ deviations, masses, None, floor)
         if s == 0:
-            deviations -= mean.astype(np.float64) / rows.unit
-        basis = _outer_basis(basis_of(codebook.views, s), rows)
+            deviations -= mean.astype(np.float64) / frame.unit
+        basis = frame.external_directions(basis_of(codebook.views, s))
         return principal_directions(deviations, masses, basis)
 
     def _warn(self, run: Run) -> None:
-        if self._choice and self._choice.has_tails:
+        choice, sizes = run.notes["choice"], run.notes["sizes"]
+        if choice and choice.has_tails:
             warnings.warn(
                 "A view has one large cluster and several small ones: it may be the tails of a "
                 "skewed or heavy-tailed distribution. Look at it, or transform such features first "
@@ -588,11 +614,8 @@ class NonRedundantKMeans(CentroidEstimator):
                 UserWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )
-        digits = digits_of(run.labels, self._sizes)
-        found = [len(np.unique(digit)) for digit in digits]
-        short = [
-            f"{n} of {k} in view {s}" for s, (n, k) in enumerate(zip(found, self._sizes)) if n < k
-        ]
+        found = [len(np.unique(digit)) for digit in digits_of(run.labels, sizes)]
+        short = [f"{n} of {k} in view {s}" for s, (n, k) in enumerate(zip(found, sizes)) if n < k]
         if short:
             warnings.warn(
                 f"Fewer distinct clusters found than n_clusters asks for ({'; '.join(short)}). "
@@ -622,15 +645,6 @@ def _project(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray
     if sp.issparse(X):
         return np.ascontiguousarray(X @ matrix - mean @ matrix)
     return (X - mean) @ matrix
-
-
-def _outer_basis(basis: NDArray[np.float64], rows: Any) -> NDArray[np.float64]:
-    """Directions in engine coordinates as directions among the user's features."""
-    if not rows.is_sparse:
-        return basis
-    outer = np.zeros((len(basis), rows.n_features))
-    outer[:, rows.order] = basis
-    return outer
 
 
 def _completed(columns: NDArray[Any]) -> NDArray[Any]:

@@ -12,19 +12,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import SMALL_WORK, is_name, logger, work_of
+from polymeans._base import FitState, is_name, logger, work_of
 from polymeans._compat import HAS_CALLBACKS, FitProgress
+from polymeans._seeded import SeededEstimator
 from polymeans._validation import check_choice, check_integer, check_positive, check_rows
+from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.factored import FactoredCodebook, balanced_weights, multiplied_out
-from polymeans.engine.assignment import (
-    make_assigner,
-    make_codebook,
-    make_rows,
-    tabled_statistics,
-)
-from polymeans.engine.factored_assigner import FactoredScores, NewRows
-from polymeans.engine.lloyd import Run, descend
-from polymeans.engine.relocation import count_members, own_distances, relocate_empty
+from polymeans.core.frame import Frame
+from polymeans.core.threads import running_threads
+from polymeans.engine.assignment import make_assigner, make_codebook
+from polymeans.engine.factored_assigner import FactoredScores, unmeasured_block
+from polymeans.engine.labelling import SMALL_WORK
+from polymeans.engine.lloyd import Run, Step, descend
+from polymeans.engine.relocation import relocations
+from polymeans.engine.runners import BaseRunner
+from polymeans.engine.survey import glance
 from polymeans.factorization._checks import (
     DEFAULT_LEVEL,
     check_n_factors,
@@ -35,7 +37,6 @@ from polymeans.factorization.factorize import METHODS, budget_for, factorize, fa
 from polymeans.factorization.operator import FastOperator
 from polymeans.factorization.two_factors import trial_error
 from polymeans.factorization.update import ChainUpdate, PairUpdate, PalmUpdate
-from polymeans.kmeans import KMeans
 
 CENTERS = ("factored", "means")
 OFFSETS = ("auto", "zero", "median")
@@ -57,17 +58,24 @@ _ORDINARY = (1e-12, 1e12)
 _WORTH_MEASURING, _MEASURED_ROWS = 2**24, 8192
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Plan:
     """What all starts of a fit have in common."""
 
     offset: NDArray[np.float64]
     budget: int  #: non-zeros
     level: int  #: sparsity level, no larger than there is room for
+
+
+@dataclass
+class QuickState(FitState):
+    """One plan for all starts, and how the present one is getting on."""
+
+    plan: _Plan | None = None
     trace: list[float] = field(default_factory=list)  #: objective of the present start
 
 
-class QuickKMeans(KMeans):
+class QuickKMeans(SeededEstimator):
     """k-means whose centroids are a product of sparse factors: small, and fast to assign to.
 
     **Idea.** All centroids together are a k x d matrix; it is kept as ``offset + S_1 S_2 ... S_Q``
@@ -199,11 +207,8 @@ class QuickKMeans(KMeans):
     True
     """
 
-    #: What the parent has for parameters.
-    metric = "euclidean"
-    algorithm = "auto"
-
     _uses_blas = True
+    _state_class = QuickState
 
     def __init__(
         self,
@@ -279,9 +284,9 @@ class QuickKMeans(KMeans):
         if sp.issparse(X) or not (largest == 0 or _ORDINARY[0] <= largest <= _ORDINARY[1]):
             return None
         labels = np.full(len(X), -1, dtype=np.int32)
-        with self._threads(X) as threads:
-            rows = NewRows(X, table, threads)
-            codebook = FactoredCodebook.given(rows, self.factors_, self.offset_, table)
+        with self._threads(work_of(X, len(table))):
+            rows = unmeasured_block(X, table)
+            codebook = FactoredCodebook.given(rows.frame, self.factors_, self.offset_, table)
             scores = FactoredScores(rows, codebook)
             scores.assign(codebook, labels, labels)
         return labels if scores.finite else None
@@ -333,29 +338,28 @@ class QuickKMeans(KMeans):
     def _shift_tol(self) -> float:
         return 0.0  # the objective tells better, see _report
 
-    def _report(self, step: Any, progress: FitProgress, codebook: Any, rows: Any) -> bool:
-        trace = rows.context.trace
-        trace.append(step.inertia)
-        trace = trace[-_STEPS_OF_GAIN - 1 :]
+    def _report(
+        self, step: Step, progress: FitProgress, codebook: BaseCodebook, state: QuickState
+    ) -> bool:
+        state.trace.append(step.inertia)
+        trace = state.trace[-_STEPS_OF_GAIN - 1 :]
         settled = len(trace) > _STEPS_OF_GAIN and trace[-1] >= trace[0] * (1 - self.tol)
-        return super()._report(step, progress, codebook, rows) or settled
+        return super()._report(step, progress, codebook, state) or settled
 
-    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> FactoredCodebook:
-        plain = descend(
-            rows, super()._start(X, rows, start, rng), max_iter=_PLAIN_ITER, tol=_PLAIN_TOL
-        )
+    def _start(self, state: QuickState) -> FactoredCodebook:
+        runner, rng = state.runner, state.rng
+        plain = descend(runner, self._free_start(state), max_iter=_PLAIN_ITER, tol=_PLAIN_TOL)
         means = plain.codebook.book.numerators.astype(np.float64)
         # What summing about the rows' origin leaves of a zero is no entry.
         means[np.abs(means) <= 1e-12 * np.abs(means).max()] = 0.0
-        mass = np.bincount(plain.labels, weights=rows.weights, minlength=len(means))
-        weights = balanced_weights(mass)
-        if rows.context is None:  # one plan for all starts
-            rows.context = self._plan(means, weights, rows, rng)
-        plan = rows.context
-        plan.trace = []
-        factors = self._factorize(means - plan.offset, weights, plan, rows, rng)
-        update = self._update(plan, rows) if self.refit else None
-        codebook = FactoredCodebook(rows, factors, plan.offset, update, plain.inertia)
+        weights = balanced_weights(runner.masses(plain.labels, len(means)))
+        if state.plan is None:
+            state.plan = self._plan(means, weights, runner.frame, rng)
+        plan, state.trace = state.plan, []
+        factors = self._factorize(means - plan.offset, weights, plan, rng)
+        update = self._update(plan) if self.refit else None
+        codebook = FactoredCodebook(runner.frame, factors, plan.offset, update)
+        state.notes["start_inertia"] = plain.inertia
         if self.verbose:
             logger.info(
                 "k-means: inertia %.6g; factors with %d non-zeros",
@@ -365,23 +369,27 @@ class QuickKMeans(KMeans):
         return codebook
 
     def _plan(
-        self, means: NDArray[np.float64], weights: NDArray[np.float64], rows: Any, rng: Any
+        self,
+        means: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        frame: Frame,
+        rng: np.random.RandomState,
     ) -> _Plan:
         level = 1
         if self.n_nonzeros is None or self.method == "palm4msa" or self._in_a_chain:
-            shape = (len(means), rows.n_features)
-            level = check_sparsity(self.sparsity_level, shape, stacklevel=5 + HAS_CALLBACKS)
+            shape = (len(means), frame.n_features)
+            level = check_sparsity(self.sparsity_level, shape, stacklevel=6 + HAS_CALLBACKS)
         chain = int(self.n_factors) if self._in_a_chain else None
         budget = budget_for(means, self.n_nonzeros, level, chain)
         zero, median = np.zeros(means.shape[1]), np.median(means, axis=0)
-        median = median.astype(rows.dtype).astype(np.float64)
+        median = median.astype(frame.dtype).astype(np.float64)
         offset = median if self.offset == "median" else zero
         # The paper knows no offset; and where the median is zero there is nothing to choose.
         if self.offset == "auto" and self.method == "select" and median.any():
             seed = rng.randint(2**31 - 1)  # the same columns are drawn for both
             problems = [check_problem(means - choice, weights) for choice in (zero, median)]
             errors = [
-                problem.unit**2 * trial_error(problem.target, budget, rows.threads, seed)
+                problem.unit**2 * trial_error(problem.target, budget, running_threads(), seed)
                 for problem in problems
             ]
             offset = median if errors[1] < errors[0] else zero
@@ -396,12 +404,11 @@ class QuickKMeans(KMeans):
         target: NDArray[np.float64],
         weights: NDArray[np.float64],
         plan: _Plan,
-        rows: Any,
-        rng: Any,
+        rng: np.random.RandomState,
     ) -> tuple[sp.csr_array, ...]:
         if self.method == "select" and not self._in_a_chain:
-            problem = check_problem(target, weights)
-            return factorize_in_two(problem, plan.budget, rows.threads, rng, self.effort).factors
+            problem, threads = check_problem(target, weights), running_threads()
+            return factorize_in_two(problem, plan.budget, threads, rng, self.effort).factors
         return factorize(
             target,
             n_nonzeros=plan.budget if self.method == "select" else None,
@@ -411,39 +418,37 @@ class QuickKMeans(KMeans):
             weights=weights,
         ).factors
 
-    def _update(self, plan: _Plan, rows: Any) -> Any:
+    def _update(self, plan: _Plan) -> Any:
         if self.method == "palm4msa":
             return PalmUpdate(plan.level, _PALM_SWEEPS)
         if self._in_a_chain:
             return ChainUpdate(plan.budget)
-        return PairUpdate(plan.budget, rows.threads)
+        return PairUpdate(plan.budget)
 
-    def _refined(self, run: Run, rows: Any) -> Run:
+    def _refined(self, run: Run, state: FitState) -> Run:
         """Rows for empty clusters, if that lowers the objective in the end."""
-        remaining = self.max_iter - run.n_iter
-        if run.codebook.update is None or remaining <= 0:
+        remaining, runner, old = self.max_iter - run.n_iter, state.runner, run.codebook
+        assert isinstance(old, FactoredCodebook)
+        if old.update is None or remaining <= 0:
+            return run
+        counts = runner.statistics_of(run.labels, old).counts
+        rows, targets = relocations(runner, old, counts)
+        if not len(rows):
             return run
         labels = run.labels.copy()
-        sizes = count_members(rows, run.codebook, labels)
-        if sizes[0].all():
-            return run
-        moved, _ = relocate_empty(rows, run.codebook, labels, sizes)
-        if not len(moved):
-            return run
-        old = run.codebook
-        codebook = FactoredCodebook(rows, old.factors, old.offset, old.update, old.start_inertia)
-        statistics = tabled_statistics(rows, codebook)
-        statistics.update(np.full(rows.n_samples, -1, dtype=np.int32), labels)
-        codebook.refit(statistics, np.arange(codebook.n_clusters))
-        other = descend(rows, codebook, max_iter=remaining, tol=0.0)
+        labels[rows] = targets
+        codebook = FactoredCodebook(runner.frame, old.factors, old.offset, old.update)
+        codebook.refit(runner.statistics_of(labels, codebook))
+        other = descend(runner, codebook, max_iter=remaining, tol=0.0)
         if not other.inertia < run.inertia:
             return run
         other.steps = run.steps + [s for s in other.steps if s.inertia <= run.steps[-1].inertia]
+        other.notes = run.notes
         return other
 
     def _warn(self, run: Run) -> None:
         n_found = len(np.unique(run.labels))
-        if n_found == self.n_clusters or run.codebook.start_inertia == 0:
+        if n_found == self.n_clusters or run.notes["start_inertia"] == 0:
             return super()._warn(run)
         warnings.warn(
             f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
@@ -469,83 +474,92 @@ class QuickKMeans(KMeans):
     def _fitted_vectors(self) -> list[NDArray[Any]]:
         return [self._table()]
 
-    def _codebook(self, rows: Any, vectors: list[NDArray[Any]]) -> Any:
-        if self.assignment_ == "dense" or rows.dtype != self.factors_[0].dtype:
-            return make_codebook(rows, vectors[0])
-        return FactoredCodebook.given(rows, self.factors_, self.offset_, vectors[0])
+    def _codebook(self, frame: Frame, vectors: list[NDArray[Any]]) -> BaseCodebook:
+        if self.assignment_ == "dense" or frame.dtype != self.factors_[0].dtype:
+            return make_codebook(frame, vectors[0])
+        return FactoredCodebook.given(frame, self.factors_, self.offset_, vectors[0])
 
-    def _assigner(self, rows: Any, codebook: Any) -> Any:
-        if isinstance(codebook, FactoredCodebook):
-            return FactoredScores(rows, codebook)
-        return super()._assigner(rows, codebook)
+    def _kind_of(self, codebook: BaseCodebook) -> str | None:
+        return "factors" if isinstance(codebook, FactoredCodebook) else None
 
-    def _yardstick(self, rows: Any, codebook: Any) -> Any:
-        return codebook if self._means is None else make_codebook(rows, self._means)
+    def _yardstick(self, frame: Frame, codebook: BaseCodebook) -> BaseCodebook:
+        return codebook if self._means is None else make_codebook(frame, self._means)
 
-    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
-        codebook = run.codebook
-        factors = codebook.to_factors(rows)
-        offset = rows.external(codebook.offset[None])[0]
-        operator = FastOperator(factors)
-        table = rows.external(codebook.centers).astype(np.float64)
-        free = offset.astype(np.float64)
+    def _vectors(self, codebook: BaseCodebook, state: FitState) -> dict[str, Any]:
+        frame = state.frame
+        assert isinstance(codebook, FactoredCodebook)
+        factors = codebook.to_factors(frame)
+        offset = frame.external(codebook.offset[None])[0]
+        table = frame.external(codebook.centers)
+        wide, free = table.astype(np.float64), offset.astype(np.float64)
         # |x - offset - v|² less what all v have in common: |v|² + 2 v·offset - 2 v·x.
         with np.errstate(over="ignore"):
-            offsets = (np.sum(table * table, axis=1) - free @ free).astype(rows.dtype)
-        means, inertia = None, run.inertia
-        if self.centers == "means":
-            means, inertia = _means(run, rows)
-        stored = 0 if means is None else means.size
+            offsets = (np.sum(wide * wide, axis=1) - free @ free).astype(frame.dtype)
         return {
             "factors_": list(factors),
             "offset_": offset,
-            "operator_": operator,
-            "_means": means,
-            "_known_table": rows.external(codebook.centers),
+            "operator_": FastOperator(factors),
+            "assignment_": _cheaper(codebook),
+            "_means": None,
+            "_known_table": table,
             "_offsets": offsets,
+        }
+
+    def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
+        attributes = self._vectors(run.codebook, state)
+        operator, offset = attributes["operator_"], attributes["offset_"]
+        means, inertia = None, run.inertia
+        if self.centers == "means":
+            means, inertia = _means(run, state.runner)
+        stored = 0 if means is None else means.size
+        return attributes | {
+            "_means": means,
             "labels_": run.labels,
             "inertia_": inertia,
-            "kmeans_inertia_": codebook.start_inertia,
+            "kmeans_inertia_": run.notes["start_inertia"],
             "n_nonzeros_": operator.nnz,
             "compression_": operator.compression,
             "flops_per_row_": 2 * operator.nnz + 2 * operator.shape[0],
-            "assignment_": _faster(rows, codebook),
+            "assignment_": _faster(state.runner, run.codebook),
             "n_iter_": run.n_iter,
             "n_parameters_": operator.nnz + int(np.count_nonzero(offset)) + stored,
             "history_": self._history(run),
         }
 
 
-def _means(run: Run, rows: Any) -> tuple[NDArray[Any], float]:
+def _means(run: Run, runner: BaseRunner) -> tuple[NDArray[Any], float]:
     """Means of the labelled rows in the user's coordinates, and the inertia about them."""
-    statistics = tabled_statistics(rows, run.codebook)
-    statistics.update(np.full(rows.n_samples, -1, dtype=np.int32), run.labels)
-    means = rows.external(run.codebook.means(statistics))
-    distances = own_distances(rows, make_codebook(rows, means), run.labels)
-    return means, float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
+    statistics = runner.statistics_of(run.labels, run.codebook)
+    means = runner.frame.external(run.codebook.means(statistics))
+    inertia = runner.measure(make_codebook(runner.frame, means))
+    return means, runner.frame.to_user(inertia)
 
 
-def _faster(rows: Any, codebook: FactoredCodebook) -> str:
+def _cheaper(codebook: FactoredCodebook) -> str:
+    """Which way of labelling rows takes fewer multiplications."""
+    dense = codebook.n_clusters * codebook.n_features
+    return "factored" if 2 * codebook.n_parameters < dense else "dense"
+
+
+def _faster(runner: BaseRunner, codebook: FactoredCodebook) -> str:
     """Which way of labelling rows is faster, measured where it matters."""
-    if rows.n_stored * codebook.n_clusters < _WORTH_MEASURING:
-        dense = codebook.n_clusters * codebook.n_features
-        return "factored" if 2 * codebook.n_parameters < dense else "dense"
+    if runner.n_stored * codebook.n_clusters < _WORTH_MEASURING:
+        return _cheaper(codebook)
     # All that predict has to do, in the rows' own coordinates.
-    X = rows.matrix()[:_MEASURED_ROWS]
-    weights, labels = np.ones(X.shape[0]), np.full(X.shape[0], -1, dtype=np.int32)
+    n_rows = min(_MEASURED_ROWS, runner.frame.n_samples)
+    X = runner.rows_at(np.arange(n_rows))
+    weights, labels = np.ones(n_rows), np.full(n_rows, -1, dtype=np.int32)
     given = codebook.factors, codebook.offset, codebook.centers
 
     def factored() -> None:
-        if rows.is_sparse:
-            new = make_rows(X, weights, rows.threads, False)
-        else:
-            new = NewRows(X, codebook.centers, rows.threads)
-        book = FactoredCodebook.given(new, *given)
+        sparse = runner.frame.is_sparse
+        new = glance(X, weights) if sparse else unmeasured_block(X, codebook.centers)
+        book = FactoredCodebook.given(new.frame, *given)
         FactoredScores(new, book).assign(book, labels, labels)
 
     def dense() -> None:
-        new = make_rows(X, weights, rows.threads, False)
-        book = make_codebook(new, codebook.centers)
+        new = glance(X, weights)
+        book = make_codebook(new.frame, codebook.centers)
         make_assigner(new, book, "lloyd").assign(book, labels, labels)
 
     ways = {"factored": factored, "dense": dense}

@@ -1,6 +1,7 @@
 """k-means in a metric that is learned together with the clusters."""
 
 import warnings
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, is_name, warn_of_missing_clusters
+from polymeans._base import (
+    CentroidEstimator,
+    FitState,
+    RowsInfo,
+    is_name,
+    warn_of_missing_clusters,
+    work_of,
+)
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import (
     check_choice,
@@ -19,9 +27,11 @@ from polymeans._validation import (
     check_rows,
     check_weights,
 )
-from polymeans.engine.linear_assigner import nearest
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.metric import MetricCodebook
+from polymeans.core.frame import Frame
+from polymeans.engine.linear_assigner import linear_labels
 from polymeans.engine.lloyd import Run, descend
-from polymeans.engine.threads import reduction_blocks
 from polymeans.spaces.embedding import EMBEDDINGS, Wish, canonical, looks_like_text, prepared
 from polymeans.spaces.fitting import Fitting, Ridge, begin, is_large
 from polymeans.spaces.metric import LearnedMetric, exchange_rows
@@ -29,6 +39,13 @@ from polymeans.spaces.spectral import SOLVERS
 
 ALGORITHMS = ("profile", "alternating")
 INITS = ("k-means", "k-means++", "mixed")
+
+
+@dataclass
+class TransformedState(FitState):
+    """The space, and how the metric is found in it."""
+
+    fitting: Fitting = field(init=False)
 
 
 class TransformedKMeans(CentroidEstimator):
@@ -249,8 +266,8 @@ class TransformedKMeans(CentroidEstimator):
 
     def _transformed(self, X: Any, wanted: str) -> NDArray[np.float64]:
         self._needs_space(wanted)
-        with self._threads(X) as threads:
-            inside = self._space.coordinates(X, threads)
+        with self._threads(work_of(X, self.n_clusters)):
+            inside = self._space.coordinates(X)
             return self._metric.transform(inside) * self._space.length
 
     def fit_transform(
@@ -338,6 +355,7 @@ class TransformedKMeans(CentroidEstimator):
     # --- what the base asks ------------------------------------------------------------------
 
     _uses_blas = True
+    _state_class = TransformedState
 
     @property
     def _n_centroids(self) -> int:
@@ -418,8 +436,8 @@ class TransformedKMeans(CentroidEstimator):
                     f'{value!r}. Use solver="auto".'
                 )
 
-    def _check_start(self, X: Any) -> Any:
-        n_samples, n_features = X.shape
+    def _check_start(self, info: RowsInfo) -> Any:
+        n_samples, n_features = info.shape
         if n_samples < self.n_clusters:
             raise ValueError(
                 f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}. "
@@ -428,9 +446,9 @@ class TransformedKMeans(CentroidEstimator):
         if is_name(self.kernel, "precomputed") and n_samples != n_features:
             raise ValueError(
                 f'kernel="precomputed" needs the values of all pairs of rows, a square matrix, got '
-                f"X of shape {X.shape}."
+                f"X of shape {info.shape}."
             )
-        largest = n_samples if self.kernel is not None else min(X.shape)
+        largest = n_samples if self.kernel is not None else min(info.shape)
         if not is_name(self.n_components, "auto") and self.n_components > largest:
             raise ValueError(
                 f"n_components={self.n_components} is more than the {largest} dimensions that "
@@ -450,16 +468,19 @@ class TransformedKMeans(CentroidEstimator):
 
     # --- the space, starts and steps ---------------------------------------------------------
 
-    def _find_space(
-        self, X: Any, weights: NDArray[np.float64], threads: Any, rng: Any
-    ) -> tuple[Any, NDArray[np.float64], Fitting]:
-        X = canonical(X)
-        generator = np.random.default_rng(rng.randint(2**31, size=4))
+    def _find_space(self, state: TransformedState) -> None:
+        X = canonical(state.all_rows())
+        weights = np.concatenate([weights for _, weights in state.sources])
+        generator = np.random.default_rng(state.rng.randint(2**31, size=4))
         rho = None if is_name(self.rho, "auto") else float(self.rho)
         if self.lam is not None:
             rho = self.lam * (1 + self.mu) / self.mu
         ridge = Ridge(rho, float(self.mu))
-        return begin(X, weights, self._wish(X), ridge, self.n_clusters, threads, generator)
+        rows, weights, state.fitting = begin(
+            X, weights, self._wish(X), ridge, self.n_clusters, generator
+        )
+        # What is clustered has few coordinates for each row: it is kept in one piece.
+        state.sources = [(rows, weights)]
 
     def _wish(self, X: Any) -> Wish:
         """The space that the parameters mean for these rows."""
@@ -492,49 +513,49 @@ class TransformedKMeans(CentroidEstimator):
             )
         return self.embedding
 
-    def _start(self, X: Any, rows: Any, start: Any, rng: Any) -> Any:
-        labels = start
-        if isinstance(start, str):
-            labels = rows.context.first_labels(rows, start, self.n_clusters, self.max_iter, rng)
-        return rows.context.codebook_of(labels, rows, self.n_clusters, self.algorithm)
+    def _start(self, state: TransformedState) -> BaseCodebook:
+        labels, fitting = state.start, state.fitting
+        if isinstance(labels, str):
+            labels = fitting.first_labels(
+                state.runner, labels, self.n_clusters, self.max_iter, state.rng
+            )
+        return fitting.codebook_of(labels, state.runner, self.n_clusters, self.algorithm)
 
-    def _refined(self, run: Run, rows: Any) -> Run:
+    def _refined(self, run: Run, state: TransformedState) -> Run:
         if self.refine is None:
             return run
-        labels = exchange_rows(rows, run.labels, self.n_clusters)
+        labels = exchange_rows(state.runner, run.labels, self.n_clusters)
         if (labels == run.labels).all():
             return run
-        codebook = rows.context.codebook_of(labels, rows, self.n_clusters, self.algorithm)
-        again = descend(rows, codebook, max_iter=self.max_iter, tol=self.tol)
+        codebook = state.fitting.codebook_of(labels, state.runner, self.n_clusters, self.algorithm)
+        again = descend(state.runner, codebook, max_iter=self.max_iter, tol=self.tol)
         again.steps = run.steps + again.steps
         return again if again.inertia < run.inertia else run
+
+    def _fitted_vectors(self) -> list[NDArray[Any]]:
+        return [self._slopes]
+
+    def _codebook(self, frame: Frame, vectors: list[NDArray[Any]]) -> BaseCodebook:
+        raise TypeError("The learned metric labels rows by linear functions, see _label.")
 
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
     ) -> tuple[NDArray[np.int32], float]:
-        labels = np.empty(X.shape[0], dtype=np.int32)
-        with self._threads(X) as threads:
+        with self._threads(work_of(X, self.n_clusters)):
             if self._space is not None:
-                inside = self._space.coordinates(X, threads) / self._metric.scale
+                inside = self._space.coordinates(X) / self._metric.scale
             else:
                 inside = prepared(X, self._unit, self.spherical_)
                 inside = inside if self._origin is None else inside - self._origin
-
-            def label(block: tuple[int, int]) -> None:
-                part = slice(*block)
-                labels[part] = nearest(inside[part], self._slopes, self._offsets)
-
-            threads.map(label, reduction_blocks(len(labels)))
-        return labels, np.nan
+            return linear_labels(inside, self._slopes, self._offsets), np.nan
 
     # --- what a fit leaves -------------------------------------------------------------------
 
-    def _vectors(self, codebook: Any, rows: Any) -> dict[str, Any]:
-        fitting = rows.context
+    def _vectors(self, codebook: MetricCodebook, state: TransformedState) -> dict[str, Any]:
+        fitting = state.fitting
         slopes = codebook.slopes
-        if fitting.space is None and rows.is_sparse:
-            slopes = np.zeros((self.n_clusters, rows.n_features))
-            slopes[:, rows.order] = codebook.slopes
+        if fitting.space is None:
+            slopes = state.frame.external_directions(slopes)
         vectors = {
             "_slopes": np.ascontiguousarray(slopes.T),
             "_offsets": codebook.offsets.copy(),
@@ -552,10 +573,10 @@ class TransformedKMeans(CentroidEstimator):
             vectors["n_components_"] = len(fitting.space.squares)
         return vectors
 
-    def _attributes(self, run: Run, rows: Any) -> dict[str, Any]:
-        fitting, scale = rows.context, rows.context.scale
+    def _attributes(self, run: Run, state: TransformedState) -> dict[str, Any]:
+        fitting, scale = state.fitting, state.fitting.scale
         space, rho = fitting.space, fitting.rho * scale
-        vectors = self._vectors(run.codebook, rows)
+        vectors = self._vectors(run.codebook, state)
         log_det = run.inertia / fitting.rho  # of I + W / rho
         lam, n_dims = rho * self.mu / (1 + self.mu), fitting.n_dims
         # log det(W + rho I) less n_dims log rho, without leaving the range of numbers.
@@ -566,7 +587,7 @@ class TransformedKMeans(CentroidEstimator):
             centers = vectors["_metric"].transform(white) * space.length
         means = None
         if self.kernel is None:
-            means = fitting.input_means(run.labels, rows.weights, self.n_clusters)
+            means = fitting.input_means(run.labels, state.runner.weights, self.n_clusters)
         history = self._history(run)
         history["inertia"] *= scale
         return vectors | {

@@ -5,13 +5,15 @@ Z enters the next T through ``X Z'`` alone, and with ``Z = T X (I - nu K)`` that
 :class:`~polymeans.codebooks.metric.MetricCodebook` has in closed form.
 """
 
-from typing import Any
+from typing import Self
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import State
 from polymeans.codebooks.metric import MetricCodebook
+from polymeans.core.statistics import CellStatistics
 
 #: Alternations at most, and the relative change of T below which they end.
 _MOST, _SETTLED = 5000, 1e-12
@@ -41,7 +43,7 @@ class AlternatingCodebook(MetricCodebook):
         self.settled = True
         self._within: NDArray[np.float64] | None = None
 
-    def inertia(self, rows: Any, statistics: Any) -> float:
+    def inertia(self, statistics: CellStatistics) -> float:
         """The paper's objective, in the units of a scatter."""
         weighted = self._reduce(statistics)[0] * np.sqrt(self.squares + self.rho)
         self._within = np.diag(self.squares) - weighted.T @ weighted
@@ -55,12 +57,12 @@ class AlternatingCodebook(MetricCodebook):
         )
         return self.rho * (2 * value / lam - r + r * np.log(lam / 2) - r * np.log(lam))
 
-    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+    def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Move the centers to the means and take over the transform found for them."""
         if self._within is None:
-            self.inertia(statistics.rows, statistics)
+            self.inertia(statistics)
         self._within = None
-        drift = super().refit(statistics, changed)
+        drift = super().refit(statistics)
         used = statistics.mass > 0
         scale = np.sqrt(self.squares + self.rho)
         moved = self.means * scale @ self.transform.T
@@ -68,6 +70,24 @@ class AlternatingCodebook(MetricCodebook):
         lengths = 2 / self.rho * np.einsum("ij,ij->i", moved, moved)
         self.offsets = np.where(used, lengths, np.inf)
         return drift
+
+    def state(self) -> State:
+        """What the metric's state has, and the transform."""
+        own = {"squares": self.squares, "lam": self.lam, "nu": self.nu, "transform": self.transform}
+        return super().state() | own
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The codebook a state was taken from."""
+        nu = float(state["nu"])
+        k = len(state["means"])
+        codebook = cls(k, state["squares"], float(state["lam"]), nu / (1 - nu))
+        for name in ("means", "slopes", "offsets", "weighted", "transform"):
+            setattr(codebook, name, state[name])
+        codebook._gain = state["gain"]
+        codebook.rho, codebook.nu = float(state["rho"]), nu
+        codebook.log_det_total = float(state["log_det_total"])
+        return codebook
 
 
 def settle(

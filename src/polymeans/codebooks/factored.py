@@ -8,13 +8,16 @@ the centroids, so refitting is a weighted matrix factorization of the means.
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import State
 from polymeans.codebooks.table import TableCodebook
+from polymeans.core.frame import Frame
+from polymeans.core.statistics import CellStatistics
 
 #: Improves factors of (target, weights, factors).
 Update = Callable[[NDArray[np.float64], NDArray[np.float64], list[Any]], Sequence[Any]]
@@ -45,7 +48,7 @@ class FactoredCodebook(TableCodebook):
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    frame : Frame
     factors : sequence of csr_array
         From left to right, in the rows' coordinates; rounded to the rows' dtype.
     offset : ndarray of shape (n_features,)
@@ -53,8 +56,6 @@ class FactoredCodebook(TableCodebook):
     update : callable, default=None
         ``update(target, weights, factors)`` gives factors that fit better, or as well. None: they
         stay as they are.
-    start_inertia : float, default=nan
-        Of the free centroids these factors were found for.
     centers : ndarray of shape (n_clusters, n_features), default=None
         The table, if it is at hand, in the rows' coordinates and dtype.
     """
@@ -64,16 +65,14 @@ class FactoredCodebook(TableCodebook):
 
     def __init__(
         self,
-        rows: Any,
+        frame: Frame,
         factors: Sequence[Any],
         offset: NDArray[Any],
         update: Update | None = None,
-        start_inertia: float = np.nan,
         centers: NDArray[Any] | None = None,
     ) -> None:
-        super().__init__(rows, (factors[0].shape[0], factors[-1].shape[1]))
-        self.start_inertia = start_inertia
-        self.offset = offset.astype(rows.dtype).astype(np.float64)
+        super().__init__(frame, (factors[0].shape[0], factors[-1].shape[1]))
+        self.offset = offset.astype(frame.dtype).astype(np.float64)
         self.update = update
         self.factors = self._rounded(factors)
         if centers is None:
@@ -82,17 +81,21 @@ class FactoredCodebook(TableCodebook):
 
     @classmethod
     def given(
-        cls, rows: Any, factors: Sequence[sp.csr_array], offset: NDArray[Any], table: NDArray[Any]
+        cls,
+        frame: Frame,
+        factors: Sequence[sp.csr_array],
+        offset: NDArray[Any],
+        table: NDArray[Any],
     ) -> "FactoredCodebook":
         """Factors, offset and their table in the user's coordinates, for new rows."""
-        last = factors[-1] / rows.unit
-        if not rows.is_sparse:
-            centers = rows.internal(table)
-            return cls(rows, [*factors[:-1], last], offset / rows.unit, centers=centers)
-        centers, _, squared_norms = rows.internal(table)
-        factors = [*factors[:-1], last[:, rows.order]]
-        offset = offset[rows.order] / rows.unit
-        codebook = cls(rows, factors, offset, centers=centers.astype(rows.dtype))
+        last = factors[-1] / frame.unit
+        if not frame.is_sparse:
+            centers = frame.internal(table)
+            return cls(frame, [*factors[:-1], last], offset / frame.unit, centers=centers)
+        centers, _, squared_norms = frame.internal_sparse(table)
+        factors = [*factors[:-1], last[:, frame.order]]
+        offset = offset[frame.order] / frame.unit
+        codebook = cls(frame, factors, offset, centers=centers.astype(frame.dtype))
         codebook.squared_norms = squared_norms  # with the features that no row has
         return codebook
 
@@ -108,7 +111,7 @@ class FactoredCodebook(TableCodebook):
         """Numbers stored."""
         return sum(factor.nnz for factor in self.factors)
 
-    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+    def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Fit the factors to the means, unless that would not help; how far centroids went."""
         if self.update is None:
             return np.zeros(self.n_clusters)
@@ -121,12 +124,47 @@ class FactoredCodebook(TableCodebook):
         self.factors = factors
         return self.show(centers)
 
-    def to_factors(self, rows: Any) -> list[sp.csr_array]:
+    def to_factors(self, frame: Frame) -> list[sp.csr_array]:
         """Factors in the user's coordinates."""
         last = self.factors[-1]
-        if rows.is_sparse:
-            indices = rows.order[last.indices].astype(last.indices.dtype)
-            shape = (last.shape[0], rows.n_features)
+        if frame.is_sparse:
+            indices = frame.order[last.indices].astype(last.indices.dtype)
+            shape = (last.shape[0], frame.n_features)
             last = sp.csr_array((last.data, indices, last.indptr), shape=shape)
             last.sort_indices()
-        return [*self.factors[:-1], (last * rows.unit).astype(self.dtype)]
+        return [*self.factors[:-1], (last * frame.unit).astype(self.dtype)]
+
+    def state(self) -> State:
+        """Factors, offset and table; how factors follow the means is not part of it."""
+        state: State = {
+            "n_factors": len(self.factors),
+            "offset": self.offset,
+            "centers": self.centers,
+            "squared_norms": self.squared_norms,
+            "rank": self.rank,
+        }
+        for q, factor in enumerate(self.factors):
+            state |= {
+                f"data{q}": factor.data,
+                f"indices{q}": factor.indices,
+                f"indptr{q}": factor.indptr,
+                f"shape{q}": np.array(factor.shape),
+            }
+        return state
+
+    @classmethod
+    def from_state(cls, state: State, update: Update | None = None) -> Self:
+        """The codebook a state was taken from; ``update`` makes it follow means again."""
+        codebook = cls.__new__(cls)
+        codebook._begin(state["centers"].dtype, state["rank"], state["centers"].shape)
+        codebook.offset, codebook.update = state["offset"], update
+        codebook.factors = [
+            sp.csr_array(
+                (state[f"data{q}"], state[f"indices{q}"], state[f"indptr{q}"]),
+                shape=tuple(state[f"shape{q}"]),
+            )
+            for q in range(int(state["n_factors"]))
+        ]
+        codebook.show(state["centers"])
+        codebook.squared_norms = state["squared_norms"]
+        return codebook

@@ -4,21 +4,32 @@ What the engine asks of a codebook, they answer from ``h_1 + ... + h_p`` vectors
 their centroids at all. Products keep them (``stored``) or build them a few at a time.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.additive import pair_masses, solve_additive
-from polymeans.codebooks.aggregation import center_later_sets, digits_of, scale_later_sets, split
+from polymeans.codebooks.aggregation import (
+    center_later_sets,
+    combine,
+    digits_of,
+    scale_later_sets,
+    split,
+)
+from polymeans.codebooks.base import BaseCodebook, State
+from polymeans.codebooks.dense import table_inertia
 from polymeans.codebooks.multiplicative import feature_blocks, sweep_block
+from polymeans.core.frame import Frame
+from polymeans.core.statistics import CellStatistics, DeferredStatistics, MarginalStatistics
+from polymeans.core.threads import running_threads
 
 #: Centroids built at a time where they are not all kept.
 CHUNK = 1024
 
 
-class GridCodebook:
+class GridCodebook(BaseCodebook):
     """Centroids made of one protocentroid from each set; how they combine is up to subclasses.
 
     Those give ``refit``, ``inertia`` and ``half_norms``, half the squared norms of all centroids.
@@ -36,12 +47,7 @@ class GridCodebook:
     """
 
     multiply = False
-    #: A change of few clusters moves all centroids.
     entangled = True
-    #: The objective is a sum of distances, one for each row.
-    by_rows = True
-    #: Empty clusters are given rows.
-    relocates = True
 
     def __init__(
         self,
@@ -51,7 +57,7 @@ class GridCodebook:
         for_sparse_rows: bool = False,
     ) -> None:
         self.protocentroids = protocentroids
-        self.sizes = tuple(int(h) for h in sizes)
+        self._sizes = tuple(int(h) for h in sizes)
         self.n_features = protocentroids.shape[1]
         self.n_clusters = int(np.prod(self.sizes))
         self.full = full
@@ -59,8 +65,11 @@ class GridCodebook:
         self.precise = protocentroids.astype(np.float64)
         self.seen = self.precise.copy()
         self.for_sparse_rows = for_sparse_rows
-        #: Passes over the rows it took to find where to start.
-        self.passes_before = 0.0
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Protocentroids in each set."""
+        return self._sizes
 
     @property
     def n_parameters(self) -> int:
@@ -79,20 +88,47 @@ class GridCodebook:
             self.multiply,
         )
 
-    def explicit(self, rows: Any) -> "GridCodebook":
-        """The codebook as a user will see it, which it already is."""
-        return self
-
-    def to_sets(self, rows: Any) -> list[NDArray[Any]]:
+    def to_sets(self, frame: Frame) -> list[NDArray[Any]]:
         """Protocentroids in the user's coordinates."""
         # The rows' unit is common to all members of a sum, but is one factor of a product.
-        outer = rows.external(self.protocentroids)
+        outer = frame.external(self.protocentroids)
         if self.multiply:
             later = outer[self.sizes[0] :]
-            later /= rows.unit
-            if rows.is_sparse:  # features no row has: the first set is zero, the others neutral
-                later[:, rows.rank < 0] = 1.0
+            later /= frame.unit
+            if frame.is_sparse:  # features no row has: the first set is zero, the others neutral
+                later[:, frame.rank < 0] = 1.0
         return [np.ascontiguousarray(part) for part in split(outer, self.sizes)]
+
+    def to_array(self, frame: Frame) -> NDArray[Any]:
+        """All centroids in the user's coordinates."""
+        sets = [part.astype(np.float64) for part in self.to_sets(frame)]
+        return combine(sets, "product" if self.multiply else "sum").astype(frame.dtype)
+
+    def state(self) -> State:
+        """Protocentroids as fitted and as seen, and their sets."""
+        return {
+            "protocentroids": self.protocentroids,
+            "precise": self.precise,
+            "sizes": np.array(self.sizes),
+            "full": np.empty((0, 0)) if self.full is None else self.full,
+            "for_sparse_rows": self.for_sparse_rows,
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The codebook a state was taken from."""
+        codebook = cls(**cls._arguments(state))
+        codebook.precise = state["precise"]
+        return codebook
+
+    @staticmethod
+    def _arguments(state: State) -> dict[str, Any]:
+        return {
+            "protocentroids": state["protocentroids"],
+            "sizes": tuple(int(h) for h in state["sizes"]),
+            "full": state["full"] if state["full"].size else None,
+            "for_sparse_rows": bool(state["for_sparse_rows"]),
+        }
 
     def _round(self) -> None:
         self.protocentroids = self.precise.astype(self.protocentroids.dtype)
@@ -103,16 +139,13 @@ class GridCodebook:
 class AdditiveCodebook(GridCodebook):
     """Centroids that are sums of protocentroids; see :mod:`polymeans.codebooks.additive`."""
 
+    needs = "marginals"
+    kind = "sums"
+
     @property
     def half_norms(self) -> NDArray[np.float64]:
         """Half the squared norms of all centroids."""
-        gram = self.gram()
-        total = np.zeros(1)
-        for q, h in enumerate(self.sizes):
-            start = sum(self.sizes[:q])
-            own = 0.5 * np.diag(gram)[start : start + h]
-            total = (total[:, None] + own[None, :]).ravel()
-        return total + pair_table(gram, self.sizes)
+        return combined_half_norms(self.gram(), self.sizes)
 
     def gram(self, origin: Any = 0.0) -> NDArray[np.float64]:
         """Inner products of the protocentroids, the first set measured from the origin."""
@@ -127,45 +160,34 @@ class AdditiveCodebook(GridCodebook):
         theta[: self.sizes[0]] -= origin
         return theta
 
-    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Move all protocentroids to their best place; how far the centroids went altogether."""
+    def refit(self, statistics: MarginalStatistics) -> NDArray[np.float64]:
+        """Move all protocentroids to their best place; how far each centroid went."""
         before = self.seen
         theta = self.solve(statistics)
-        theta[: self.sizes[0]] += statistics.origin
+        theta[: self.sizes[0]] += statistics.frame.origin
         self.precise = theta
         self._round()
         step = self.seen - before
-        self.drifts = split(np.sqrt(np.einsum("ij,ij->i", step, step)), self.sizes)
-        return np.array([np.sqrt(self._squared_travel(step))])
+        # |Σ_q step of c's member of set q|² from inner products of the steps alone.
+        squares = 2 * combined_half_norms(step @ step.T, self.sizes)
+        return np.sqrt(np.maximum(squares, 0.0))
 
-    def solve(self, statistics: Any) -> NDArray[np.float64]:
-        """The best protocentroids for these statistics, measured from their origin."""
-        system = pair_masses(statistics.masses, self.sizes)
-        theta = self.precise
-        theta[: self.sizes[0]] -= statistics.origin
+    def solve(self, statistics: MarginalStatistics) -> NDArray[np.float64]:
+        """The best protocentroids for these statistics, measured from the frame's origin."""
+        system = pair_masses(statistics.mass, self.sizes)
+        theta = self.precise.copy()
+        theta[: self.sizes[0]] -= statistics.frame.origin
         theta = solve_additive(system, statistics.sums, theta, self.sizes)
         center_later_sets(split(theta, self.sizes), split(np.diag(system).copy(), self.sizes))
         return theta
 
-    def _squared_travel(self, step: NDArray[np.float64]) -> float:
-        """Σ_c |Σ_q step of c's member of set q|², from the sets alone."""
-        total = 0.0
-        means = []
-        for part, drift, h in zip(split(step, self.sizes), self.drifts, self.sizes):
-            total += self.n_clusters / h * float(drift @ drift)
-            means.append(part.mean(axis=0))
-        for q, mean in enumerate(means):
-            for other in means[:q]:
-                total += 2 * self.n_clusters * float(mean @ other)
-        return max(0.0, total)
-
-    def inertia(self, rows: Any, statistics: Any) -> float:
+    def inertia(self, statistics: MarginalStatistics) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows.
 
         NaN where that cannot be told accurately.
         """
-        theta = self.about(statistics.origin)
-        system = pair_masses(statistics.masses, self.sizes)
+        theta = self.about(statistics.frame.origin)
+        system = pair_masses(statistics.mass, self.sizes)
         gram = theta @ theta.T
         squares = float(np.sum(system * gram))
         products = float(np.einsum("ij,ij->", theta, statistics.sums))
@@ -175,6 +197,23 @@ class AdditiveCodebook(GridCodebook):
         if inertia < 1e-6 * max(terms, abs(products)):
             return np.nan
         return max(0.0, inertia)
+
+
+def sets_of(codebook: BaseCodebook, frame: Frame) -> list[NDArray[Any]]:
+    """Protocentroids in the user's coordinates; free centroids are a single set."""
+    if isinstance(codebook, GridCodebook):
+        return codebook.to_sets(frame)
+    return [codebook.to_array(frame)]
+
+
+def combined_half_norms(gram: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+    """Half the squared norms of all sums of vectors with this Gram matrix: shape (k,)."""
+    total = np.zeros(1)
+    for q, h in enumerate(sizes):
+        start = sum(sizes[:q])
+        own = 0.5 * np.diag(gram)[start : start + h]
+        total = (total[:, None] + own[None, :]).ravel()
+    return total + pair_table(gram, sizes)
 
 
 def pair_table(gram: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -209,7 +248,6 @@ class MultiplicativeCodebook(GridCodebook):
     """
 
     multiply = True
-    spherical = False
 
     def __init__(
         self,
@@ -221,6 +259,8 @@ class MultiplicativeCodebook(GridCodebook):
     ) -> None:
         super().__init__(protocentroids, sizes, full, for_sparse_rows)
         self.stored = stored
+        if not stored:
+            self.needs, self.kind = "deferred", "products"
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = np.zeros(self.n_clusters)
         self._build()
@@ -270,18 +310,30 @@ class MultiplicativeCodebook(GridCodebook):
             return Book(self.centers, self.denominators, self.half_norms)
         return super().book
 
-    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+    def state(self) -> State:
+        """Protocentroids as fitted and as seen, and their sets."""
+        return super().state() | {"stored": self.stored}
+
+    @staticmethod
+    def _arguments(state: State) -> dict[str, Any]:
+        return GridCodebook._arguments(state) | {"stored": bool(state["stored"])}
+
+    def refit(self, statistics: CellStatistics | DeferredStatistics) -> NDArray[np.float64]:
         """Move all protocentroids to their best place; how far each centroid went."""
-        theta, threads = self.precise, statistics.rows.threads
+        theta = self.precise
         before = self.protocentroids
         old_centers = self.centers if self.stored else None
+        mass, origin = statistics.mass, statistics.frame.origin
+        known = statistics.sums if isinstance(statistics, CellStatistics) else None
 
         def fit(block: tuple[int, int]) -> None:
-            sums, base = statistics.block_sums(*block)
-            origin = statistics.origin
-            sweep_block(sums, statistics.mass, origin, self.sizes, block, theta, base)
+            if known is not None:
+                sweep_block(known, mass, origin, self.sizes, block, theta)
+            else:
+                sums = statistics.feature_sums(*block)
+                sweep_block(sums, mass, origin, self.sizes, block, theta, base=block[0])
 
-        threads.map(fit, feature_blocks(self.n_features, self.n_clusters))
+        self._each_block(fit)
         scale_later_sets(split(theta, self.sizes))
         self._round()
         self._build()
@@ -294,21 +346,23 @@ class MultiplicativeCodebook(GridCodebook):
             drift[lo:hi] = np.sqrt(np.einsum("ij,ij->i", step, step))
         return drift
 
-    def inertia(self, rows: Any, statistics: Any) -> float:
+    def inertia(self, statistics: CellStatistics | DeferredStatistics) -> float:
         """Weighted squared distances under the statistics' labels."""
-        whole = [(0, self.n_features)]
-        blocks = whole if self.stored else feature_blocks(self.n_features, self.n_clusters)
-        parts = rows.threads.map(lambda block: self._block_inertia(statistics, *block), blocks)
+        if isinstance(statistics, CellStatistics):
+            return table_inertia(self.centers, statistics)
+        parts = self._each_block(lambda block: self._block_cost(statistics, *block))
         return max(0.0, statistics.total_square + sum(parts))
 
-    def _block_inertia(self, statistics: Any, first: int, last: int) -> float:
+    def _each_block(self, function: Callable[[tuple[int, int]], Any]) -> list[Any]:
+        """Results for blocks of features."""
+        blocks = feature_blocks(self.n_features, self.n_clusters)
+        return running_threads().map(function, blocks)
+
+    def _block_cost(self, statistics: DeferredStatistics, first: int, last: int) -> float:
         from polymeans.kernels import sums as kernels
 
-        sums, _ = statistics.block_sums(first, last)
-        if self.stored:
-            centers = self.centers
-        else:
-            part = self.protocentroids[:, first:last]
-            centers = self._products(part, 0, self.n_clusters).astype(part.dtype)
-        origin = statistics.origin[first:last]
+        sums = statistics.feature_sums(first, last)
+        part = self.protocentroids[:, first:last]
+        centers = self._products(part, 0, self.n_clusters).astype(part.dtype)
+        origin = statistics.frame.origin[first:last]
         return kernels.closed_form_inertia(centers, origin, statistics.mass, sums)

@@ -7,17 +7,19 @@ update, and the objective never rises. (He, and the paper on QuicK-means, projec
 to a tolerance; here the projection is exact.)
 """
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import State
 from polymeans.codebooks.table import TableCodebook
+from polymeans.core.frame import Frame
+from polymeans.core.statistics import CellStatistics
+from polymeans.core.threads import running_threads
 
 
-def project_onto_l1_ball(
-    vectors: NDArray[Any], radius: float, threads: Any = None
-) -> NDArray[np.float64]:
+def project_onto_l1_ball(vectors: NDArray[Any], radius: float) -> NDArray[np.float64]:
     """Nearest point of the l1 ball to each row.
 
     Parameters
@@ -25,7 +27,6 @@ def project_onto_l1_ball(
     vectors : ndarray of shape (n, d)
     radius : float
         0: everything becomes zero.
-    threads : Threads, default=None
 
     Returns
     -------
@@ -40,10 +41,8 @@ def project_onto_l1_ball(
     def project(part: tuple[int, int]) -> None:
         l1.project_rows(vectors, float(radius), *part, out, np.empty(vectors.shape[1]))
 
-    if threads is None:
-        project((0, len(vectors)))
-    else:
-        threads.map(project, threads.ranges(len(vectors)))
+    threads = running_threads()
+    threads.map(project, threads.ranges(len(vectors)))
     return out
 
 
@@ -81,7 +80,7 @@ class L1Codebook(TableCodebook):
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    frame : Frame
     means : ndarray of shape (n_clusters, n_features)
         Centroids to begin with, in the rows' coordinates, before they are projected.
     radius : float or None
@@ -96,18 +95,18 @@ class L1Codebook(TableCodebook):
 
     def __init__(
         self,
-        rows: Any,
+        frame: Frame,
         means: NDArray[Any],
         radius: float | None,
         n_nonzeros: int | None = None,
         offset: NDArray[Any] | None = None,
     ) -> None:
-        super().__init__(rows, means.shape)
+        super().__init__(frame, means.shape)
         self.radius = radius
         self.n_nonzeros = n_nonzeros
         self.offset = np.zeros(self.n_features) if offset is None else offset.astype(np.float64)
         #: Sparse rows follow the features of moved rows unless told that everything has changed.
-        self.entangled = rows.is_sparse or n_nonzeros is not None
+        self.entangled = frame.is_sparse or n_nonzeros is not None
         #: Under one budget a centroid cannot be put onto a row without the others.
         self.relocates = n_nonzeros is None
         self._take(*self._nearest(means.astype(np.float64)))
@@ -117,12 +116,13 @@ class L1Codebook(TableCodebook):
         """Numbers that are not zero."""
         return int(np.count_nonzero(self.sparse))
 
-    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+    def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Move centroids to the best places the ball has; how far each one went."""
+        changed = statistics.changed
         if self.n_nonzeros is not None:
             changed = np.arange(self.n_clusters)
         changed = changed[statistics.mass[changed] > 0]
-        # Who has no rows stays, and counts with the non-zeros it has.
+        # A centroid without rows stays, and counts with the non-zeros it has.
         sparse, radius = self._nearest(self.means(statistics))
         if self.n_nonzeros is None:
             kept = np.ones(self.n_clusters, dtype=bool)
@@ -134,13 +134,13 @@ class L1Codebook(TableCodebook):
 
     def _nearest(self, means: NDArray[np.float64]) -> tuple[NDArray[Any], float]:
         """Where in the ball the projections are, in the rows' dtype, and the radius."""
-        means, threads = np.ascontiguousarray(means - self.offset), self.rows.threads
+        means = np.ascontiguousarray(means - self.offset)
         if self.n_nonzeros is None:
-            best = project_onto_l1_ball(means, self.radius, threads)
+            best = project_onto_l1_ball(means, self.radius)
             return best.astype(self.dtype), self.radius
         radius, less = radius_for_budget(means, self.n_nonzeros), 2.0**-50
         while True:
-            best = project_onto_l1_ball(means, radius, threads).astype(self.dtype)
+            best = project_onto_l1_ball(means, radius).astype(self.dtype)
             # An entry that is zero at this very radius may come out a rounding error above.
             if np.count_nonzero(best) <= self.n_nonzeros:
                 return best, radius
@@ -152,3 +152,28 @@ class L1Codebook(TableCodebook):
     def _take(self, sparse: NDArray[Any], radius: float) -> NDArray[np.float64]:
         self.sparse, self.radius = sparse, radius
         return self.show(self._shifted(sparse))
+
+    def state(self) -> State:
+        """Centroids less the offset, the ball, and the order of features."""
+        return {
+            "sparse": self.sparse,
+            "offset": self.offset,
+            "radius": np.nan if self.radius is None else float(self.radius),
+            "n_nonzeros": -1 if self.n_nonzeros is None else int(self.n_nonzeros),
+            "rank": self.rank,
+            "entangled": self.entangled,
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The codebook a state was taken from."""
+        codebook = cls.__new__(cls)
+        codebook._begin(state["sparse"].dtype, state["rank"], state["sparse"].shape)
+        budget = int(state["n_nonzeros"])
+        codebook.n_nonzeros = None if budget < 0 else budget
+        codebook.relocates = codebook.n_nonzeros is None
+        codebook.entangled = bool(state["entangled"])
+        codebook.offset = state["offset"]
+        radius = float(state["radius"])
+        codebook._take(state["sparse"], None if np.isnan(radius) else radius)
+        return codebook

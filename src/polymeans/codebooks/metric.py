@@ -15,11 +15,15 @@ is then the largest of k linear functions of it: assigning costs as much as in p
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from polymeans.codebooks.base import BaseCodebook, State
+from polymeans.core.frame import Frame
+from polymeans.core.statistics import CellStatistics
 
 #: What is left of a direction that the clusters explain to the last digit.
 _NOTHING = 1e-14
@@ -37,7 +41,7 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
     return np.where(np.diff(X.indptr) > 0, sums, 0.0)  # an empty row sums its neighbour's first
 
 
-class MetricCodebook:
+class MetricCodebook(BaseCodebook):
     """k centers, and the metric that suits them best.
 
     Parameters
@@ -51,12 +55,9 @@ class MetricCodebook:
         Gives ``Z`` for ``S``; None: the rows were divided beforehand.
     """
 
-    #: A change of one cluster changes the metric for all.
+    kind = "linear"
     entangled = True
-    #: The objective is no sum over rows.
     by_rows = False
-    #: Empty clusters are given rows.
-    relocates = True
 
     def __init__(
         self,
@@ -79,27 +80,18 @@ class MetricCodebook:
         self._known = (self.weighted, self.weighted)
 
     @property
-    def sizes(self) -> tuple[int]:
-        """One set of as many vectors as there are centers."""
-        return (self.n_clusters,)
-
-    @property
     def n_parameters(self) -> int:
         """Numbers that decide labels."""
         return self.slopes.size + self.offsets.size
 
-    def numerators(self) -> NDArray[np.float64]:
-        """What cluster sums start from."""
-        return np.zeros((self.n_clusters, self.n_features))
-
-    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+    def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Move the centers to the means and find their metric; how far each center went."""
         weighted, solved, explained = self._solved or self._reduce(statistics)
         self._solved = None
         mass = statistics.mass
         used = mass > 0
         means = self.means.copy()
-        means[used] = statistics.sums[used] / mass[used, None] + statistics.origin
+        means[used] = statistics.sums[used] / mass[used, None] + statistics.frame.origin
         shares, turn = np.linalg.eigh(explained)
         left = np.maximum(1.0 - shares, _NOTHING)
         # L^-1 - I, from its eigenvalues: a difference would lose small ones.
@@ -107,13 +99,13 @@ class MetricCodebook:
         self.weighted, self._gain = weighted, gain
         roots = np.where(used, np.sqrt(mass), 1.0)
         self.slopes = (solved + gain @ solved) / roots[:, None]
-        # Nobody goes to a cluster that has nobody, unless the engine puts him there.
+        # No row is assigned to a cluster without rows; only relocation puts one there.
         self.offsets = np.where(used, np.diag(gain) / roots**2, np.inf)
         step = means - self.means
         self.means = means
         return np.sqrt(np.einsum("ij,ij->i", step, step))
 
-    def inertia(self, rows: Any, statistics: Any) -> float:
+    def inertia(self, statistics: CellStatistics) -> float:
         """``rho log det(I + W / rho)`` for the statistics' labels and the metric that suits them.
 
         For large rho this is the scatter within clusters, the inertia of plain k-means.
@@ -123,18 +115,18 @@ class MetricCodebook:
         log_det = float(np.sum(np.log1p(-np.minimum(shares, 1.0 - _NOTHING))))
         return self.rho * max(0.0, self.log_det_total + log_det)
 
-    def _reduce(self, statistics: Any) -> tuple[NDArray, NDArray, NDArray]:
+    def _reduce(self, statistics: CellStatistics) -> tuple[NDArray, NDArray, NDArray]:
         """Weighted means S, their solutions Z, and S Z'."""
         mass = statistics.mass
         roots = np.sqrt(np.where(mass > 0, mass, 1.0))
-        sums = statistics.sums + mass[:, None] * statistics.origin
+        sums = statistics.sums + mass[:, None] * statistics.frame.origin
         weighted = np.where((mass > 0)[:, None], sums / roots[:, None], 0.0)
         solved = weighted if self.solve is None else self._solve_changed(weighted)
         explained = weighted @ solved.T
         return weighted, solved, (explained + explained.T) / 2
 
     def _solve_changed(self, weighted: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Solutions for all clusters; those that gained and lost nobody keep theirs."""
+        """Solutions for all clusters; those that gained and lost no row keep theirs."""
         before, solved = self._known
         changed = np.flatnonzero((before != weighted).any(axis=1))
         if len(changed):
@@ -143,26 +135,43 @@ class MetricCodebook:
         self._known = weighted, solved
         return solved
 
-    def own_distances(self, rows: Any, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Squared distance of each row to its center in the learned metric, in the rows' units.
+    def spread_of(self, onto: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the clusters add to the squared length of rows whose products with
+        :attr:`solved` are given."""
+        return np.einsum("ij,ij->i", onto + onto @ self._gain, onto)
 
-        Where rows were not divided beforehand ``x' (T + rho I)^-1 x`` is replaced by its upper
-        bound ``|x|^2 / rho``: good enough to find rows that lie far out.
-        """
-        scale = 1.0 if self.solve is None else self.rho
-        X = rows.matrix()
-        solved = self.weighted if self.solve is None else self._solve_changed(self.weighted)
-        onto = X @ solved.T
-        length = squared_norms(X) / scale
-        length = length + np.einsum("ij,ij->i", onto + onto @ self._gain, onto)
-        own = np.asarray(X @ self.slopes.T)[np.arange(len(labels)), labels]
-        offsets = np.where(np.isfinite(self.offsets), self.offsets, 0.0)[labels]
-        return scale * np.maximum(length - 2 * own + offsets, 0.0)
+    @property
+    def solved(self) -> NDArray[np.float64]:
+        """Solutions for the weighted means of the last refit."""
+        return self.weighted if self.solve is None else self._solve_changed(self.weighted)
 
-    def explicit(self, rows: Any) -> "MetricCodebook":
-        """The codebook as it is used."""
-        return self
+    @property
+    def scale(self) -> float:
+        """What squared lengths in the metric are multiplied by to be in the rows' units."""
+        return 1.0 if self.solve is None else self.rho
 
-    def to_array(self, rows: Any) -> NDArray[np.float64]:
+    def to_array(self, frame: Frame) -> NDArray[np.float64]:
         """Means in the user's coordinates."""
-        return rows.external(self.means)
+        return frame.external(self.means)
+
+    def state(self) -> State:
+        """Means, the linear functions that decide labels, and the metric they come from."""
+        return {
+            "rho": self.rho,
+            "log_det_total": self.log_det_total,
+            "means": self.means,
+            "slopes": self.slopes,
+            "offsets": self.offsets,
+            "weighted": self.weighted,
+            "gain": self._gain,
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The codebook a state was taken from, for rows that were divided beforehand."""
+        k, d = state["means"].shape
+        codebook = cls(k, d, float(state["rho"]), float(state["log_det_total"]))
+        codebook.means, codebook.slopes = state["means"], state["slopes"]
+        codebook.offsets, codebook.weighted = state["offsets"], state["weighted"]
+        codebook._gain = state["gain"]
+        return codebook

@@ -17,7 +17,7 @@ SWEEPS, SWEEP_TOL = 20, 1e-6
 
 #: Features fitted together: enough to keep vector registers busy, few enough that the sums of all
 #: cells stay small where they are formed anew for each block.
-_BLOCK, _BLOCK_NUMBERS = 64, 2**22
+_BLOCK, _BLOCK_NUMBERS = 64, 2**21
 
 
 def feature_blocks(n_features: int, n_clusters: int) -> list[tuple[int, int]]:

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.additive import pair_masses
+from polymeans.codebooks.base import State
 from polymeans.codebooks.khatri_rao import AdditiveCodebook
+from polymeans.core.statistics import MarginalStatistics
 
 #: Rounds over the pairs of views in a refit, and the relative gain below which they end.
 _SWEEPS, _SETTLED = 50, 1e-12
@@ -52,11 +54,11 @@ class OrthogonalCodebook(AdditiveCodebook):
         super().__init__(protocentroids, sizes, full, for_sparse_rows)
         self.views = views
 
-    def solve(self, statistics: Any) -> NDArray[np.float64]:
+    def solve(self, statistics: MarginalStatistics) -> NDArray[np.float64]:
         """Cluster means within the subspaces that suit them best; turns the subspaces."""
         from polymeans.kernels.subspaces import flatten_means, rotate
 
-        masses = np.diag(pair_masses(statistics.masses, self.sizes)).copy()
+        masses = np.diag(pair_masses(statistics.mass, self.sizes)).copy()
         sums = statistics.sums
         first = self.sizes[0]
         mean = sums[:first].sum(axis=0) / masses[:first].sum()
@@ -67,6 +69,18 @@ class OrthogonalCodebook(AdditiveCodebook):
         flatten_means(weighted, masses, self.views, theta)
         theta[:first] += mean
         return theta
+
+    def state(self) -> State:
+        """Protocentroids and the subspaces of their sets."""
+        views = {f"views_{name}": part for name, part in self.views._asdict().items()}
+        return super().state() | views
+
+    @staticmethod
+    def _arguments(state: State) -> dict[str, Any]:
+        from polymeans.kernels.subspaces import Views
+
+        views = Views(*(state[f"views_{name}"] for name in Views._fields))
+        return AdditiveCodebook._arguments(state) | {"views": views}
 
 
 def make_views(sizes: Sequence[int], n_features: int) -> Any:

@@ -4,19 +4,24 @@ Dividing is left to the scores. A row that changes cluster then touches the entr
 features in two sums and nothing else, where dividing would rewrite two whole centroids.
 """
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import BaseCodebook, State
+from polymeans.core.frame import Frame
+from polymeans.core.statistics import CellStatistics
+from polymeans.core.threads import running_threads
 
-class SumCodebook:
+
+class SumCodebook(BaseCodebook):
     """k centroids ``numerators[j] / denominators[j]``.
 
     Parameters
     ----------
     numerators : ndarray of shape (n_clusters, n_used_features)
-        Centroids at first, later the statistics' own array of sums.
+        Centroids at first, cluster sums after a refit.
     squared_norms : ndarray of shape (n_clusters,)
         Squared norms of the centroids.
     given : ndarray of shape (n_clusters, n_features), default=None
@@ -42,18 +47,11 @@ class SumCodebook:
         self.squared_norms = squared_norms.astype(np.float64)
         self.outside = np.zeros(self.n_clusters) if outside is None else outside
         self.given = given if self.outside.any() else None
-
-    #: A change of few clusters moves the others not at all.
-    entangled = False
-    #: The objective is a sum of distances, one for each row.
-    by_rows = True
-    #: Empty clusters are given rows.
-    relocates = True
-
-    @property
-    def sizes(self) -> tuple[int]:
-        """One set of as many vectors as there are centroids."""
-        return (self.n_clusters,)
+        #: Squared norms of the statistics' sums, and their products with the numerators, for
+        #: the version of the statistics they were last computed for.
+        self._compared: tuple[object, NDArray[np.float64], NDArray[np.float64]] | None = None
+        #: Squared norms of the numerators as they were last refitted.
+        self._squares: NDArray[np.float64] | None = None
 
     @property
     def n_parameters(self) -> int:
@@ -67,68 +65,132 @@ class SumCodebook:
 
         return Book(self.array, self.denominators, 0.5 * self.squared_norms)
 
-    def numerators(self) -> NDArray[np.float64]:
-        """What cluster sums start from; shared with them from then on."""
-        self.array = np.ascontiguousarray(self.array, dtype=np.float64)
-        return self.array
-
-    def refit(self, statistics: Any, changed: NDArray[np.integer]) -> NDArray[np.float64]:
+    def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Take over the changed clusters' sums; how far each centroid went."""
+        from polymeans.kernels import sums
+
+        squares, cross = self._compare(statistics)
         drift = np.zeros(self.n_clusters)
-        changed = changed[statistics.mass[changed] > 0]
-        squares = statistics.squares[changed]
+        changed = statistics.changed
+        mass = statistics.mass[changed]
+        changed, mass = changed[mass > 0], mass[mass > 0]
+        squares, cross = squares[changed], cross[changed]
+        denominators = mass
         if self.spherical:
             # Directions that cancel out leave no direction: the centroid is zero then.
             denominators = np.where(squares > 0, np.sqrt(squares), 1.0)
-        else:
-            denominators = statistics.mass[changed]
         # |S'/n' - S/n|² from inner products alone. What rounding leaves of a difference of equals
         # is added, so that a drift is never understated.
         norms = squares / denominators**2
-        product = statistics.cross[changed] / (denominators * self.denominators[changed])
+        product = cross / (denominators * self.denominators[changed])
         step = norms - 2 * product + self.squared_norms[changed]
         noise = 2.0**-44 * (norms + self.squared_norms[changed])
         drift[changed] = np.sqrt(np.maximum(step, 0.0) + noise)
+        self._own_numerators()
+        threads = running_threads()
+        threads.map(
+            lambda r: sums.round_sums(statistics.rungs, changed[slice(*r)], self.array),
+            threads.ranges(len(changed)),
+        )
         self.denominators[changed] = denominators
         self.squared_norms[changed] = norms
         self.outside[changed] = 0.0
+        self._squares[changed] = squares
+        self._compared = None
         return drift
 
-    def inertia(self, rows: Any, statistics: Any) -> float:
+    def inertia(self, statistics: CellStatistics) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows."""
-        own = statistics.mass > 0
-        product = (statistics.cross / self.denominators)[own]
-        squares = (statistics.mass * self.squared_norms)[own]
+        _, cross = self._compare(statistics)
+        mass = statistics.mass
+        own = mass > 0
+        product = (cross / self.denominators)[own]
+        squares = (mass * self.squared_norms)[own]
         return max(0.0, float(statistics.total_square - 2 * product.sum() + squares.sum()))
 
-    def explicit(self, rows: Any) -> "SumCodebook":
+    def _compare(
+        self, statistics: CellStatistics
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Squared norms of the clusters' sums, and their products with the numerators."""
+        from polymeans.kernels import sums
+
+        if self._compared is not None and self._compared[0] is statistics.version:
+            return self._compared[1:]
+        self._own_numerators()
+        # Of clusters that kept their rows the sums are the numerators.
+        squares, cross = self._squares.copy(), self._squares.copy()
+        changed, threads = statistics.changed, running_threads()
+        threads.map(
+            lambda r: sums.compare_sums(
+                statistics.rungs, changed[slice(*r)], self.array, squares, cross
+            ),
+            threads.ranges(len(changed)),
+        )
+        self._compared = statistics.version, squares, cross
+        return squares, cross
+
+    def _own_numerators(self) -> None:
+        if self._squares is None:
+            self.array = np.array(self.array, dtype=np.float64, order="C")
+            self._squares = np.zeros(self.n_clusters)
+
+    def explicit(self, frame: Frame) -> "SumCodebook":
         """The codebook as a user will see it: divided, and rounded to the rows' dtype.
 
-        Takes the sums' place to save memory: statistics and this codebook end here.
+        Takes the numerators' place to save memory: this codebook ends here.
         """
         from polymeans.kernels import sums
 
-        if self.array.dtype == rows.dtype:
+        if self.array.dtype == frame.dtype:
             centers = self.array
         else:
-            centers = np.empty(self.array.shape, dtype=rows.dtype)
+            centers = np.empty(self.array.shape, dtype=frame.dtype)
         squares = np.empty(self.n_clusters)
-        rows.threads.map(
+        threads = running_threads()
+        threads.map(
             lambda r: sums.divide_rows(
-                self.array, self.denominators, *r, rows.rank, centers, squares
+                self.array, self.denominators, *r, frame.rank, centers, squares
             ),
-            rows.threads.ranges(self.n_clusters),
+            threads.ranges(self.n_clusters),
         )
-        # Who still reaches outside was never refitted.
+        # Those that still reach outside were never refitted.
         squares = np.where(self.outside > 0, self.squared_norms, squares)
         return SumCodebook(centers, squares, self.given, self.outside, self.spherical)
 
-    def to_array(self, rows: Any) -> NDArray[Any]:
+    def to_array(self, frame: Frame) -> NDArray[Any]:
         """Centroids in the user's features."""
         divided = self.array
         if (self.denominators != 1.0).any():
             divided = self.array / self.denominators[:, None]
-        out = rows.external(divided)
+        out = frame.external(divided)
         if self.given is not None:
             out[self.outside > 0] = self.given[self.outside > 0]
         return out
+
+    def state(self) -> State:
+        """Numerators, denominators, norms, and what reaches into features that no row has."""
+        given = np.empty((0, 0)) if self.given is None else self.given
+        return {
+            "numerators": self.array,
+            "denominators": self.denominators,
+            "squared_norms": self.squared_norms,
+            "given": given,
+            "outside": self.outside,
+            "spherical": self.spherical,
+            "squares": np.empty(0) if self._squares is None else self._squares,
+        }
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The codebook a state was taken from."""
+        given = state["given"] if state["given"].size else None
+        codebook = cls(
+            state["numerators"],
+            state["squared_norms"],
+            given,
+            state["outside"],
+            bool(state["spherical"]),
+        )
+        codebook.denominators = state["denominators"]
+        codebook._squares = state["squares"] if state["squares"].size else None
+        return codebook

@@ -9,42 +9,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.dense import table_cost, table_inertia
+from polymeans.core.frame import Frame
+from polymeans.core.statistics import CellStatistics
 
-class TableCodebook:
+
+class TableCodebook(BaseCodebook):
     """k centroids in a table, for rows of either kind.
 
     Subclasses give ``refit`` and ``n_parameters``, and call :meth:`show` when centroids change.
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    frame : Frame
     shape : tuple of int
         Number of centroids and features.
     """
 
-    #: A change of few clusters moves all centroids.
     entangled = True
-    #: The objective is a sum of distances, one for each row.
-    by_rows = True
-    #: Empty clusters are given rows.
-    relocates = True
-    spherical = False
 
-    def __init__(self, rows: Any, shape: tuple[int, int]) -> None:
-        self.rows = rows
-        self.dtype = rows.dtype
+    def __init__(self, frame: Frame, shape: tuple[int, int]) -> None:
+        self._begin(frame.dtype, frame.rank, shape)
+
+    def _begin(self, dtype: Any, rank: NDArray[np.int32], shape: tuple[int, int]) -> None:
+        self.dtype = np.dtype(dtype)
+        #: Where each of the user's features stands in the table (sparse rows), see ``Frame``.
+        self.rank = rank
         self.n_clusters, self.n_features = shape
-        self.centers = np.zeros(shape, dtype=rows.dtype)
+        self.centers = np.zeros(shape, dtype=dtype)
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = np.zeros(self.n_clusters)
-        #: Of the free centroids these were found for, where they were.
-        self.start_inertia = np.nan
 
     def show(self, centers: NDArray[Any]) -> NDArray[np.float64]:
         """Put centroids into the table; how far each one went."""
         step = centers.astype(np.float64) - self.centers
         self.centers = centers
-        if self.rows.is_sparse:
+        if len(self.rank):
             from polymeans.kernels import sums
 
             # In the order in which whoever is given these centroids will sum them.
@@ -53,16 +54,11 @@ class TableCodebook:
                 self.denominators,
                 0,
                 self.n_clusters,
-                self.rows.rank,
+                self.rank,
                 centers,
                 self.squared_norms,
             )
         return np.sqrt(np.einsum("ij,ij->i", step, step))
-
-    @property
-    def sizes(self) -> tuple[int]:
-        """One set of as many vectors as there are centroids."""
-        return (self.n_clusters,)
 
     @property
     def array(self) -> NDArray[Any]:
@@ -76,30 +72,22 @@ class TableCodebook:
 
         return Book(self.centers, self.denominators, 0.5 * self.squared_norms)
 
-    def means(self, statistics: Any) -> NDArray[np.float64]:
-        """Means of the clusters; who has no rows stays where it is."""
-        used = statistics.mass > 0
+    def means(self, statistics: CellStatistics) -> NDArray[np.float64]:
+        """Means of the clusters; those without rows stay where they are."""
+        mass = statistics.mass
+        used = mass > 0
         means = self.centers.astype(np.float64)
-        means[used] = statistics.sums[used] / statistics.mass[used, None] + statistics.origin
+        means[used] = statistics.sums[used] / mass[used, None] + statistics.frame.origin
         return means
 
-    def cost(self, statistics: Any, centers: NDArray[Any] | None = None) -> float:
+    def cost(self, statistics: CellStatistics, centers: NDArray[Any] | None = None) -> float:
         """The objective for these centroids, without what does not depend on them."""
-        from polymeans.kernels import sums
+        return table_cost(self.centers if centers is None else centers, statistics)
 
-        centers = self.centers if centers is None else centers
-        return sums.closed_form_inertia(
-            centers, statistics.origin, statistics.mass, statistics.sums
-        )
-
-    def inertia(self, rows: Any, statistics: Any) -> float:
+    def inertia(self, statistics: CellStatistics) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows."""
-        return max(0.0, statistics.total_square + self.cost(statistics))
+        return table_inertia(self.centers, statistics)
 
-    def explicit(self, rows: Any) -> "TableCodebook":
-        """The codebook as a user will see it, which it is."""
-        return self
-
-    def to_array(self, rows: Any) -> NDArray[Any]:
+    def to_array(self, frame: Frame) -> NDArray[Any]:
         """Centroids in the user's coordinates."""
-        return rows.external(self.centers)
+        return frame.external(self.centers)

@@ -1,36 +1,38 @@
-"""Which codebook, statistics and assigner serve which rows and algorithm.
+"""Which assigner serves which codebook, rows and algorithm; codebooks of the user's centroids.
 
 An assigner writes the label of every row for a codebook, and may remember what helps it next
 time. ``follow`` tells it how the centroids moved, ``forget`` that labels were changed from
 outside. All of them return the labels that exact scores define.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
-from polymeans.codebooks.metric import MetricCodebook
 from polymeans.codebooks.sums import SumCodebook
-from polymeans.codebooks.table import TableCodebook
+from polymeans.core.frame import Frame
+from polymeans.engine.accounts import Change
+from polymeans.engine.blocks import Block
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
 from polymeans.engine.elkan import Elkan
+from polymeans.engine.factored_assigner import FactoredScores
 from polymeans.engine.grid_assigners import DenseSums, SparseSums, StreamedProducts
 from polymeans.engine.linear_assigner import LinearScores
-from polymeans.engine.marginals import DeferredStatistics, MarginalStatistics
-from polymeans.engine.rows import DenseRows, SparseRows
 from polymeans.engine.sparse_assigners import SparseLazy, SparseLloyd
-from polymeans.engine.statistics import Change, ClusterStatistics
-from polymeans.engine.threads import Threads
 
 ALGORITHMS = ("auto", "lloyd", "elkan", "lazy")
 
+#: Centroids below which bounds cost more in each iteration than they save, as measured.
+_FEW_DENSE, _FEW_SPARSE = 24, 4
+
 
 class Assigner(Protocol):
-    """What the loop asks of an assigner."""
+    """What the local runner asks of an assigner."""
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label, given those of the last call (-1: none)."""
@@ -45,60 +47,82 @@ class Assigner(Protocol):
         """Correct labels just assigned for the explicit form of the same codebook."""
 
 
-def make_rows(
-    X: Any,
-    weights: NDArray[np.float64],
-    threads: Threads,
-    spherical: bool,
-    reach: float = 0.0,
-) -> DenseRows | SparseRows:
-    """Rows of the container's kind; ``reach`` is the largest coordinate of given centroids."""
-    kind = SparseRows if hasattr(X, "indptr") else DenseRows
-    return kind(X, weights, threads, spherical, 0.0 if spherical else reach)
+def _for_table(block: Block, codebook: BaseCodebook, algorithm: str) -> Assigner:
+    n_clusters = codebook.n_clusters
+    if algorithm == "auto":
+        few = n_clusters < (_FEW_SPARSE if block.is_sparse else _FEW_DENSE)
+        algorithm = "lloyd" if few else "lazy"
+    if algorithm == "elkan":
+        return Elkan(block, n_clusters)
+    if block.is_sparse:
+        return (SparseLazy if algorithm == "lazy" else SparseLloyd)(block, n_clusters)
+    return (DenseLazy if algorithm == "lazy" else DenseLloyd)(block, n_clusters)
 
 
-def make_codebook(rows: Any, centers: NDArray[Any]) -> DenseCodebook | SumCodebook:
+#: How rows find their centroid, by the codebook's kind.
+_MAKERS: dict[str, Callable[[Block, Any, str], Assigner]] = {
+    "table": _for_table,
+    "sums": lambda block, codebook, _: (SparseSums if block.is_sparse else DenseSums)(
+        block, codebook
+    ),
+    "products": lambda block, codebook, _: StreamedProducts(block, codebook.n_clusters),
+    "linear": lambda block, codebook, _: LinearScores(block),
+    "factors": lambda block, codebook, _: FactoredScores(block, codebook),
+}
+
+
+def make_assigner(
+    block: Block, codebook: BaseCodebook, algorithm: str, kind: str | None = None
+) -> Assigner:
+    """The assigner for a codebook and an algorithm; ``"auto"`` is the fastest as measured.
+
+    ``kind`` overrides the codebook's own: "factors" for a table that is a product of factors.
+    """
+    return _MAKERS[kind or codebook.kind](block, codebook, algorithm)
+
+
+def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | SumCodebook:
     """Free centroids, given in the user's coordinates, for rows of either kind."""
-    if rows.spherical:
+    if frame.spherical:
         lengths = np.sqrt(np.einsum("ij,ij->i", centers, centers, dtype=np.float64))
         # Centroids of an earlier fit are of length one as far as their dtype allows: leave them.
-        off = (lengths > 0) & (np.abs(lengths - 1) > 8 * np.finfo(rows.dtype).eps)
+        off = (lengths > 0) & (np.abs(lengths - 1) > 8 * np.finfo(frame.dtype).eps)
         if off.any():
             centers = centers / np.where(off, lengths, 1.0)[:, None]
-    if not rows.is_sparse:
-        return DenseCodebook(rows.internal(centers), rows.spherical)
-    numerators, outside, total = rows.internal(centers)
-    return SumCodebook(numerators, total, centers, outside, rows.spherical)
+    if not frame.is_sparse:
+        return DenseCodebook(frame.internal(centers), frame.spherical)
+    numerators, outside, total = frame.internal_sparse(centers)
+    return SumCodebook(numerators, total, centers, outside, frame.spherical)
 
 
 def make_grid(
-    rows: Any, protocentroids: Sequence[NDArray[Any]], aggregator: str, stored: bool = True
-) -> Any:
+    frame: Frame, protocentroids: Sequence[NDArray[Any]], aggregator: str, stored: bool = True
+) -> BaseCodebook:
     """Centroids combined from protocentroids, given in the user's coordinates.
 
     One set is nothing but free centroids. ``stored`` says whether products are all kept.
     """
     if len(protocentroids) == 1:
-        return make_codebook(rows, protocentroids[0])
+        return make_codebook(frame, protocentroids[0])
     sizes = [len(theta) for theta in protocentroids]
-    stacked = np.ascontiguousarray(np.concatenate(protocentroids), dtype=rows.dtype)
+    stacked = np.ascontiguousarray(np.concatenate(protocentroids), dtype=frame.dtype)
     full = None
     # The rows' unit is common to all members of a sum, but is one factor of a product.
     measured = len(stacked) if aggregator == "sum" else sizes[0]
-    if rows.is_sparse:
-        inside, outside, _ = rows.internal(stacked)
+    if frame.is_sparse:
+        inside, outside, _ = frame.internal_sparse(stacked)
         if outside.any():
             full = stacked.astype(np.float64)
-            full[:measured] /= rows.unit
-        inside[measured:] *= rows.unit
-        stacked = inside.astype(rows.dtype)
+            full[:measured] /= frame.unit
+        inside[measured:] *= frame.unit
+        stacked = inside.astype(frame.dtype)
     else:
-        stacked[:measured] = rows.internal(stacked[:measured])
-    return grid_codebook(rows, stacked, sizes, aggregator, full, stored)
+        stacked[:measured] = frame.internal(stacked[:measured])
+    return grid_codebook(frame, stacked, sizes, aggregator, full, stored)
 
 
 def grid_codebook(
-    rows: Any,
+    frame: Frame,
     stacked: NDArray[Any],
     sizes: Sequence[int],
     aggregator: str,
@@ -106,48 +130,7 @@ def grid_codebook(
     stored: bool = True,
 ) -> AdditiveCodebook | MultiplicativeCodebook:
     """The same from protocentroids in the rows' coordinates, all sets on top of each other."""
-    stacked = np.ascontiguousarray(stacked, dtype=rows.dtype)
+    stacked = np.ascontiguousarray(stacked, dtype=frame.dtype)
     if aggregator == "sum":
-        return AdditiveCodebook(stacked, sizes, full, rows.is_sparse)
-    return MultiplicativeCodebook(stacked, sizes, full, rows.is_sparse, stored or rows.is_sparse)
-
-
-def make_statistics(rows: Any, codebook: Any) -> Any:
-    """What a codebook needs the rows to be summed into."""
-    if isinstance(codebook, AdditiveCodebook):
-        return MarginalStatistics(rows, codebook.sizes)
-    if isinstance(codebook, MultiplicativeCodebook):
-        if not codebook.stored:
-            return DeferredStatistics(rows, codebook.n_clusters)
-        return tabled_statistics(rows, codebook)
-    if isinstance(codebook, TableCodebook):
-        return tabled_statistics(rows, codebook)
-    # A metric's centers are no sums to be followed feature by feature.
-    track = False if isinstance(codebook, MetricCodebook) else None
-    return ClusterStatistics(rows, codebook.numerators(), track)
-
-
-def tabled_statistics(rows: Any, codebook: Any) -> ClusterStatistics:
-    """Sums of all clusters, where centroids are not sums themselves but kept in a table."""
-    sums = np.zeros((codebook.n_clusters, codebook.n_features))
-    return ClusterStatistics(rows, sums, track=False)
-
-
-def make_assigner(rows: Any, codebook: Any, algorithm: str) -> Assigner:
-    """The assigner for a codebook and an algorithm; ``"auto"`` is the fastest as measured."""
-    if isinstance(codebook, AdditiveCodebook):
-        return (SparseSums if rows.is_sparse else DenseSums)(rows, codebook)
-    if isinstance(codebook, MultiplicativeCodebook) and not codebook.stored:
-        return StreamedProducts(rows, codebook.n_clusters)
-    if isinstance(codebook, MetricCodebook):
-        return LinearScores(rows)
-    n_clusters = codebook.n_clusters
-    if algorithm == "auto":
-        # Bounds cost a little in each iteration; with few centroids there is little to save.
-        few = n_clusters < (4 if rows.is_sparse else 24)
-        algorithm = "lloyd" if few else "lazy"
-    if algorithm == "elkan":
-        return Elkan(rows, n_clusters)
-    if rows.is_sparse:
-        return (SparseLazy if algorithm == "lazy" else SparseLloyd)(rows, n_clusters)
-    return (DenseLazy if algorithm == "lazy" else DenseLloyd)(rows, n_clusters)
+        return AdditiveCodebook(stacked, sizes, full, frame.is_sparse)
+    return MultiplicativeCodebook(stacked, sizes, full, frame.is_sparse, stored or frame.is_sparse)

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.engine.statistics import Change
+from polymeans.engine.accounts import Change
+from polymeans.engine.blocks import DenseBlock
 
 #: Room for group bounds: this, or half the size of the data if that is more (up to the limit).
 _BOUND_BYTES, _BOUND_BYTES_LIMIT = 32 * 2**20, 256 * 2**20
@@ -19,14 +20,14 @@ class DenseLloyd:
 
     Parameters
     ----------
-    rows : DenseRows
+    rows : DenseBlock
     n_clusters : int
     even : bool, default=True
         Fill panels evenly, so that every group of centroids is equally tight: 100 centroids make
         seven panels of 14 or 15, not six of 16 and one of 4.
     """
 
-    def __init__(self, rows: Any, n_clusters: int, even: bool = True) -> None:
+    def __init__(self, rows: DenseBlock, n_clusters: int, even: bool = True) -> None:
         from polymeans.kernels.vector import panel_width
 
         self.rows = rows
@@ -68,7 +69,7 @@ class DenseLloyd:
 
         rows = self.rows
         norms = np.empty(self.n_clusters)
-        pack_panels(centers, rows.shift, self.panels, norms)
+        pack_panels(centers, rows.frame.shift, self.panels, norms)
         unit = np.finfo(rows.dtype).eps / 2
         terms = 1.25 * tile_terms(rows.n_features) * unit
         exact = 1.25 * (rows.n_features + 8) * np.finfo(np.float64).eps
@@ -80,7 +81,7 @@ class DenseLloyd:
         shortest = float(norms.min()) if terms + exact < 0.02 else np.inf
         certain = np.sqrt(max(0.0, 1 - 16 * terms)) * (1 - 2.0**-20)
         error = np.array([terms, terms + exact, faint, own, float(norms.max()), shortest, certain])
-        return Frame(rows.shift, rows.shifted, rows.norms, error)
+        return Frame(rows.frame.shift, rows.frame.shifted, rows.norms, error)
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label."""
@@ -142,11 +143,11 @@ class DenseLazy(DenseLloyd):
 
     Parameters
     ----------
-    rows : DenseRows
+    rows : DenseBlock
     n_clusters : int
     """
 
-    def __init__(self, rows: Any, n_clusters: int) -> None:
+    def __init__(self, rows: DenseBlock, n_clusters: int) -> None:
         super().__init__(rows, n_clusters)
         n_panels = len(self.lane_cluster)
         budget = np.clip(rows.n_stored * rows.dtype.itemsize // 2, _BOUND_BYTES, _BOUND_BYTES_LIMIT)

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
+from polymeans.engine.accounts import Change
+from polymeans.engine.blocks import Block
 from polymeans.engine.dense_assigners import round_up
 from polymeans.engine.sparse_assigners import SparseLloyd
-from polymeans.engine.statistics import Change
 
 
 class Elkan:
@@ -18,11 +19,11 @@ class Elkan:
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    rows : Block
     n_clusters : int
     """
 
-    def __init__(self, rows: Any, n_clusters: int) -> None:
+    def __init__(self, rows: Block, n_clusters: int) -> None:
         self.rows = rows
         self.lower = np.zeros((rows.n_samples, n_clusters), dtype=np.float32)
         self.drift = np.zeros(n_clusters, dtype=np.float32)
@@ -38,7 +39,7 @@ class Elkan:
             # Given centroids may reach outside the used features; gaps inside are smaller: safe.
             longest = float(np.sqrt(codebook.squared_norms.max()))
         else:
-            centers = centers - rows.shift
+            centers = centers - rows.frame.shift
             longest = float(np.sqrt(np.einsum("ij,ij->i", centers, centers).max()))
         gaps = euclidean_distances(centers.astype(np.float64))
         slack = 1e-7 * longest

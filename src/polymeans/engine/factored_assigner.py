@@ -5,48 +5,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.engine.rows import DenseRows
-from polymeans.engine.statistics import Change
-from polymeans.engine.threads import Threads
+from polymeans.core.frame import Frame
+from polymeans.engine.accounts import Change
+from polymeans.engine.blocks import Block, DenseBlock
 
 
-class NewRows:
-    """Dense rows that are labelled once and forgotten: nothing about them is computed beforehand.
+def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
+    """Dense rows that are labelled once and forgotten: nothing is computed about them beforehand.
 
-    Four passes over the rows (their range, mean, lengths, and whether they are finite) cost more
-    than their labels through a product of sparse factors. Here everything happens on the one way
-    through memory; where rows are measured from is taken from the centroids.
+    Passes over the rows (their range, mean, lengths, and whether they are finite) cost more than
+    their labels through a product of sparse factors. Here everything happens on the one way through
+    memory; where rows are measured from is taken from the centroids.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         C-ordered, float32 or float64. Need not be finite: :class:`FactoredScores` says so then.
     centers : ndarray of shape (n_clusters, n_features)
-        Table of the centroids the rows will meet.
-    threads : Threads
+        Table of the centroids the rows will meet, of ordinary size.
+
+    Returns
+    -------
+    DenseBlock
+        Without norms or weights.
     """
-
-    is_sparse = False
-    spherical = False
-    unit = 1.0
-
-    def __init__(self, X: NDArray[Any], centers: NDArray[Any], threads: Threads) -> None:
-        from polymeans.kernels.rows import DenseArrays
-
-        self.threads = threads
-        self.n_samples, self.n_features = X.shape
-        self.dtype = X.dtype
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = centers.mean(axis=0, dtype=np.float64)
-            variance = centers.var(axis=0, dtype=np.float64)
-            # It costs a little; what rounding leaves open would have to be much more without it.
-            self.shifted = bool(np.sum(mean**2) > 16 * variance.sum())
-        self.shift = (mean if self.shifted else np.zeros(self.n_features)).astype(X.dtype)
-        self.arrays = DenseArrays(X, self.shift.astype(np.float64))
-        self.norms = np.empty(0)
-
-    each = DenseRows.each
-    internal = DenseRows.internal
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = centers.mean(axis=0, dtype=np.float64)
+        variance = centers.var(axis=0, dtype=np.float64)
+        # It costs a little; what rounding leaves open would have to be much more without it.
+        shifted = bool(np.sum(mean**2) > 16 * variance.sum())
+    shift = (mean if shifted else np.zeros(X.shape[1])).astype(X.dtype)
+    nothing = np.empty(0)
+    frame = Frame(
+        n_samples=X.shape[0],
+        n_features=X.shape[1],
+        dtype=X.dtype,
+        is_sparse=False,
+        spherical=False,
+        unit=1.0,
+        weight_unit=1.0,
+        shift=shift,
+        shifted=shifted,
+        order=np.empty(0, dtype=np.int64),
+        rank=np.empty(0, dtype=np.int32),
+    )
+    return DenseBlock(X, nothing, frame, norms=nothing)
 
 
 class FactoredScores:
@@ -58,7 +61,7 @@ class FactoredScores:
 
     Parameters
     ----------
-    rows : DenseRows, SparseRows or NewRows
+    rows : Block
     codebook : FactoredCodebook
         Centroids ``offset + (S_1 ... S_Q)_c``: has ``factors``, ``offset``, the table ``centers``
         of the rows' dtype (computed in float64 and rounded once), and their ``book``.
@@ -71,7 +74,7 @@ class FactoredScores:
         Whether all entries of dense rows were finite; labels mean nothing if not.
     """
 
-    def __init__(self, rows: Any, codebook: Any) -> None:
+    def __init__(self, rows: Block, codebook: Any) -> None:
         self.rows = rows
         self.n_settled = 0
         self.finite = True
@@ -95,8 +98,8 @@ class FactoredScores:
             return factored.assign_dense(
                 rows.arrays,
                 rows.norms,
-                rows.shift,
-                rows.shifted,
+                rows.frame.shift,
+                rows.frame.shifted,
                 book,
                 chain,
                 doubt,
@@ -120,7 +123,7 @@ class FactoredScores:
         """Correct labels for the codebook's explicit form, which is the one they are for."""
 
 
-def _doubt(rows: Any, codebook: Any, factors: list[Any]) -> Any:
+def _doubt(rows: Block, codebook: Any, factors: list[Any]) -> Any:
     """Scores of the zero row, and how far from exact a score can be.
 
     Half the squared distance to centroid ``c = offset + v``, less what all have in common, is
@@ -142,8 +145,8 @@ def _doubt(rows: Any, codebook: Any, factors: list[Any]) -> Any:
     else:
         centers = codebook.centers.astype(np.float64)
         lengths = np.sqrt(np.einsum("ij,ij->i", centers, centers))
-        if rows.shifted:
-            centers -= rows.shift
+        if rows.frame.shifted:
+            centers -= rows.frame.shift
         start = 0.5 * np.einsum("ij,ij->i", centers, centers)
         exact = 2.5 * (n_features + 8) * double
         # Of the exact distance, at most 2 |x|² + 2 |c|² (shifted), and of ``start`` itself.

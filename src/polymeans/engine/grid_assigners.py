@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.khatri_rao import CHUNK, pair_table
+from polymeans.core.threads import running_threads
+from polymeans.engine.accounts import Change
+from polymeans.engine.blocks import Block
 from polymeans.engine.dense_assigners import DenseLloyd
-from polymeans.engine.statistics import Change
 
 
 def halfway(sizes: tuple[int, ...]) -> int:
@@ -21,7 +23,7 @@ def halfway(sizes: tuple[int, ...]) -> int:
 class _GridScan:
     """What dense and sparse rows share: the table in which the two halves of the sets meet."""
 
-    def __init__(self, rows: Any, codebook: Any) -> None:
+    def __init__(self, rows: Block, codebook: Any) -> None:
         self.rows = rows
         self.sizes = codebook.sizes
         self.n_clusters = codebook.n_clusters
@@ -95,11 +97,11 @@ class DenseSums(_GridScan):
 
     Parameters
     ----------
-    rows : DenseRows
+    rows : DenseBlock
     codebook : AdditiveCodebook
     """
 
-    def __init__(self, rows: Any, codebook: Any) -> None:
+    def __init__(self, rows: Block, codebook: Any) -> None:
         super().__init__(rows, codebook)
         # Protocentroids are packed as free centroids would be.
         self.packer = DenseLloyd(rows, int(self.starts[-1]), even=False)
@@ -111,13 +113,13 @@ class DenseSums(_GridScan):
         from polymeans.kernels.vector import tile_terms
 
         rows, packer, book = self.rows, self.packer, codebook.book
-        shift = rows.shift.astype(np.float64)
+        shift = rows.frame.shift.astype(np.float64)
         theta = codebook.about(shift)
         dense.pack_panels(theta, np.zeros(rows.n_features), packer.panels, np.empty(len(theta)))
         roundings = tile_terms(rows.n_features)
         far = self._longest_sum(np.linalg.norm(codebook.seen, axis=1))
         grid = self.make_grid(codebook.gram(shift), far, rows.n_features, roundings)
-        frame = dense.Frame(rows.shift, rows.shifted, rows.norms, np.zeros(7))
+        frame = dense.Frame(rows.frame.shift, rows.frame.shifted, rows.norms, np.zeros(7))
         shape = (len(packer.lane_cluster), SIDE, packer.width)
         zeros = np.zeros((1, SIDE), dtype=np.float32)
         rows.each(
@@ -144,11 +146,11 @@ class SparseSums(_GridScan):
 
     Parameters
     ----------
-    rows : SparseRows
+    rows : SparseBlock
     codebook : AdditiveCodebook
     """
 
-    def __init__(self, rows: Any, codebook: Any) -> None:
+    def __init__(self, rows: Block, codebook: Any) -> None:
         from polymeans.kernels.vector import LANES
 
         super().__init__(rows, codebook)
@@ -196,7 +198,7 @@ class SparseSums(_GridScan):
 
         everyone = np.arange(self.starts[-1])
         ones, residue = np.ones(len(everyone)), np.zeros(len(everyone))
-        threads = self.rows.threads
+        threads = running_threads()
         threads.map(
             lambda r: sparse.fill_columns(
                 codebook.protocentroids, ones, everyone, *r, self.table, residue.copy()
@@ -210,11 +212,11 @@ class StreamedProducts(DenseLloyd):
 
     Parameters
     ----------
-    rows : DenseRows
+    rows : DenseBlock
     n_clusters : int
     """
 
-    def __init__(self, rows: Any, n_clusters: int) -> None:
+    def __init__(self, rows: Block, n_clusters: int) -> None:
         super().__init__(rows, min(n_clusters, CHUNK))
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
@@ -252,9 +254,9 @@ class StreamedProducts(DenseLloyd):
         if len(unsettled) == 0:
             return
         exact = np.full(len(unsettled), np.inf)
-        ranges = rows.threads.ranges(len(unsettled))
+        ranges = running_threads().ranges(len(unsettled))
         for base, part, frame in self._parts(codebook):
-            rows.threads.map(
+            running_threads().map(
                 lambda r, base=base, part=part, frame=frame: khatri_rao.settle_more_centroids(
                     rows.arrays,
                     frame,

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.engine.statistics import Change
-from polymeans.engine.threads import reduction_blocks
+from polymeans.codebooks.metric import MetricCodebook, squared_norms
+from polymeans.core.threads import product_blocks, running_threads
+from polymeans.engine.accounts import Change
+from polymeans.engine.blocks import Block
 
 
 class LinearScores:
@@ -14,22 +16,18 @@ class LinearScores:
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    rows : Block
     """
 
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
+    def __init__(self, rows: Block) -> None:
         self.matrix = rows.matrix()
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: MetricCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
-        slopes, offsets = np.ascontiguousarray(codebook.slopes.T), codebook.offsets
-
-        def label(block: tuple[int, int]) -> None:
-            part = slice(*block)
-            labels[part] = nearest(self.matrix[part], slopes, offsets)
-
-        self.rows.threads.map(label, reduction_blocks(self.rows.n_samples))
+        slopes = np.ascontiguousarray(codebook.slopes.T)
+        labels[:] = linear_labels(self.matrix, slopes, codebook.offsets)
 
     def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
         """Learn how the centers moved; nothing to remember here."""
@@ -41,6 +39,34 @@ class LinearScores:
         """Correct labels for the codebook's explicit form, which is the one they are for."""
 
 
-def nearest(X: Any, slopes: NDArray[np.float64], offsets: NDArray[np.float64]) -> NDArray[np.int32]:
-    """The c with the smallest ``offsets[c] - 2 x @ slopes[:, c]``, the lowest among equals."""
-    return np.argmin(offsets - 2.0 * np.asarray(X @ slopes), axis=1).astype(np.int32)
+def metric_distances(
+    block: Block, codebook: MetricCodebook, labels: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Squared distance of each row to its center in the learned metric, in the rows' units.
+
+    Where rows were not divided beforehand ``x' (T + rho I)^-1 x`` is replaced by its upper bound
+    ``|x|^2 / rho``: good enough to find rows that lie far out.
+    """
+    X, scale = block.matrix(), codebook.scale
+    length = squared_norms(X) / scale + codebook.spread_of(X @ codebook.solved.T)
+    own = np.asarray(X @ codebook.slopes.T)[np.arange(len(labels)), labels]
+    offsets = np.where(np.isfinite(codebook.offsets), codebook.offsets, 0.0)[labels]
+    return scale * np.maximum(length - 2 * own + offsets, 0.0)
+
+
+def linear_labels(
+    X: Any, slopes: NDArray[np.float64], offsets: NDArray[np.float64]
+) -> NDArray[np.int32]:
+    """For each row the c with the smallest ``offsets[c] - 2 x @ slopes[:, c]``.
+
+    The lowest c among equals. Rows go through products of a fixed height, so that rounding does
+    not depend on threads.
+    """
+    labels = np.empty(X.shape[0], dtype=np.int32)
+
+    def label(block: tuple[int, int]) -> None:
+        part = slice(*block)
+        labels[part] = np.argmin(offsets - 2.0 * np.asarray(X[part] @ slopes), axis=1)
+
+    running_threads().map(label, product_blocks(len(labels)))
+    return labels

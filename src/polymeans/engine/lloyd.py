@@ -1,7 +1,7 @@
 """The one loop: assign, add up, refit, until nothing moves.
 
-It knows neither what rows are nor what a codebook is; threads, sparse data, bounds and structured
-centroids are other rows, assigners and codebooks run through it.
+It knows neither where rows are nor what a codebook is: threads, sparse data, bounds, blocks on disk
+and structured centroids are other runners and codebooks run through it.
 """
 
 import logging
@@ -13,10 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.engine.assignment import Assigner, make_assigner, make_statistics
-from polymeans.engine.relocation import count_members, own_distances, relocate_empty
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.core.contracts import Runner, Statistics
+from polymeans.engine.relocation import relocations
 
 logger = logging.getLogger("polymeans")
+
+#: The closed form of the inertia is a difference of totals: good to ten digits as long as this
+#: share of them is left.
+_ACCURATE = 1e-4
 
 
 @dataclass
@@ -33,12 +38,13 @@ class Step:
 class Run:
     """Outcome of one descent."""
 
-    codebook: Any
+    codebook: BaseCodebook
     labels: NDArray[np.int32]
     inertia: float
     converged: bool
     n_relocated: int
     steps: list[Step] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)  #: what an estimator keeps about it
 
     @property
     def n_iter(self) -> int:
@@ -47,19 +53,20 @@ class Run:
 
 
 def descend(
-    rows: Any,
-    codebook: Any,
+    runner: Runner,
+    codebook: BaseCodebook,
     *,
     algorithm: str = "auto",
     max_iter: int = 300,
     tol: float = 1e-4,
-    on_step: Callable[[Step, Any], bool] | None = None,
+    on_step: Callable[[Step, BaseCodebook], bool] | None = None,
 ) -> Run:
     """Lloyd's algorithm from the given codebook.
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
+        Has the rows.
     codebook : codebook
         Where to start; changed in place.
     algorithm : str
@@ -79,100 +86,76 @@ def descend(
         Labels are those of the returned codebook: a last assignment is made if the centroids
         moved after the labels were found.
     """
-    assigner = make_assigner(rows, codebook, algorithm)
-    statistics = make_statistics(rows, codebook)
-    labels = np.full(rows.n_samples, -1, dtype=np.int32)
-    previous = labels.copy()
-    threshold = float(tol) * rows.mean_variance if tol > 0 else 0.0
-    run = Run(codebook, labels, np.inf, converged=False, n_relocated=0)
+    frame = runner.frame
+    threshold = float(tol) * frame.mean_variance if tol > 0 else 0.0
+    run = Run(codebook, np.empty(0, dtype=np.int32), np.inf, converged=False, n_relocated=0)
+    runner.begin(codebook, algorithm)
+    statistics: Statistics | None = None
     settled = False
     for iteration in range(max_iter):
         began = time.perf_counter()
-        previous, labels = labels, previous
-        assigner.assign(codebook, previous, labels)
-        n_relocated, inertia = _fill_empty_clusters(rows, codebook, assigner, labels)
-        change = statistics.update(previous, labels)
-        if inertia is None:
-            inertia = codebook.inertia(rows, statistics)
-            if np.isnan(inertia):
-                inertia = _measured_inertia(rows, codebook, labels)
-        inertia *= rows.unit * rows.unit  # not a power of it, which would raise on overflow
-        # Rows moved into empty clusters carry labels nobody would assign.
-        settled = change.n_moved == 0 and n_relocated == 0
+        runner.assign(codebook)
+        statistics = runner.add_up()
+        inertia = _inertia(runner, codebook, statistics)
+        n_relocated = 0
+        if codebook.relocates:
+            rows, labels = relocations(runner, codebook, statistics.counts)
+            n_relocated = len(rows)
+            if n_relocated:
+                runner.relabel(rows, labels)
+                statistics = runner.add_up()
+        n_moved = runner.n_moved
+        # Rows moved into empty clusters carry labels that no assignment would give them.
+        settled = n_moved == 0 and n_relocated == 0
         shift = 0.0
-        if change.n_moved:
-            drift = codebook.refit(statistics, change.clusters)
-            if codebook.entangled:
-                change = change.spread(codebook.n_clusters)
-            assigner.follow(codebook, change, drift)
+        if n_moved:
+            drift = codebook.refit(statistics)
+            runner.follow(codebook, drift)
             shift = float(np.sum(drift * drift))
         run.n_relocated += n_relocated
-        shown = shift * rows.unit * rows.unit
-        step = Step(inertia, change.n_moved, shown, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        step = Step(frame.to_user(inertia), n_moved, shift * frame.unit * frame.unit, seconds)
         run.steps.append(step)
         logger.debug(
             "iteration %d: inertia %.6g, %d rows moved, %.3g s",
             iteration,
-            inertia,
+            step.inertia,
             step.n_moved,
             step.seconds,
         )
-        run.converged = change.n_moved == 0 or shift <= threshold
+        run.converged = n_moved == 0 or shift <= threshold
         stop = on_step is not None and on_step(step, codebook)
         if run.converged or stop:
             break
-    return _finish(run, rows, codebook, assigner, statistics, labels, previous, settled)
+    return _finish(run, runner, codebook, statistics, settled)
 
 
-def _measured_inertia(rows: Any, codebook: Any, labels: NDArray[np.int32]) -> float:
-    """Weighted squared distances, row by row."""
-    return float(np.sum(own_distances(rows, codebook, labels) * rows.weights))
-
-
-def _fill_empty_clusters(
-    rows: Any,
-    codebook: Any,
-    assigner: Assigner,
-    labels: NDArray[np.int32],
-) -> tuple[int, float | None]:
-    """How many rows were moved, and the inertia before if it had to be computed."""
-    if not codebook.relocates:
-        return 0, None
-    sizes = count_members(rows, codebook, labels)
-    if all(size.all() for size in sizes):
-        return 0, None
-    moved, inertia = relocate_empty(rows, codebook, labels, sizes)
-    assigner.forget(moved)
-    return len(moved), inertia if codebook.by_rows else None
+def _inertia(runner: Runner, codebook: BaseCodebook, statistics: Statistics) -> float:
+    inertia = codebook.inertia(statistics)
+    return runner.measure(codebook) if np.isnan(inertia) else inertia
 
 
 def _finish(
     run: Run,
-    rows: Any,
-    codebook: Any,
-    assigner: Assigner,
-    statistics: Any,
-    labels: NDArray[np.int32],
-    previous: NDArray[np.int32],
+    runner: Runner,
+    codebook: BaseCodebook,
+    statistics: Statistics | None,
     settled: bool,
 ) -> Run:
-    """Make labels, centroids and inertia agree with what a user will hold in hand."""
-    stale = labels
+    """Make labels, centroids and inertia agree with what a user will hold."""
+    frame = runner.frame
     if not settled:
-        assigner.assign(codebook, labels, previous)
-        labels = previous
-    explicit = codebook.explicit(rows)
-    assigner.confirm(explicit, labels)
-    labels[rows.directionless] = 0
-    run.codebook, run.labels = explicit, labels
-    inertia = 0.0
+        runner.assign(codebook)
+    explicit = codebook.explicit(frame)
+    runner.confirm(explicit)
+    inertia = np.nan
     if explicit is codebook:
         if not settled:
-            statistics.update(stale, labels)
-        inertia = codebook.inertia(rows, statistics)
-    # The closed form is a difference of totals: good to ten digits unless almost nothing is left.
-    accurate = inertia >= 1e-4 * statistics.total_square  # not if it is NaN
-    if codebook.by_rows and (not accurate or len(rows.directionless)):
-        inertia = _measured_inertia(rows, explicit, labels)
-    run.inertia = inertia * rows.unit * rows.unit
+            statistics = runner.add_up()
+        inertia = codebook.inertia(statistics)
+    run.codebook, run.labels = explicit, runner.labels()
+    accurate = inertia >= _ACCURATE * frame.total_square  # not if it is NaN
+    if codebook.by_rows and (not accurate or any(len(b.directionless) for b in runner.blocks)):
+        inertia = runner.measure(explicit)
+    run.inertia = frame.to_user(inertia)
     return run

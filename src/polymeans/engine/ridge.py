@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.metric import squared_norms
+from polymeans.core.threads import running_threads
+from polymeans.engine.runners import LocalRunner
 
 #: Relative residual at which a solution is good enough to decide labels.
 TOLERANCE = 1e-6
@@ -24,7 +26,7 @@ class RidgeSolver:
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : LocalRunner
     rho : float
     directions : ndarray of shape (n_features, q)
         Orthonormal eigenvectors of the scatter, those of its largest eigenvalues.
@@ -39,14 +41,14 @@ class RidgeSolver:
 
     def __init__(
         self,
-        rows: Any,
+        runner: LocalRunner,
         rho: float,
         directions: NDArray[np.float64],
         squares: NDArray[np.float64],
     ) -> None:
-        self.rho, self.threads = rho, rows.threads
-        X = rows.matrix()
-        roots = np.sqrt(rows.weights)
+        self.rho = rho
+        X, weights = runner.matrix(), runner.weights
+        roots = np.sqrt(weights)
         if sp.issparse(X):
             scaled = sp.csr_array(sp.diags_array(roots) @ X)
             self._forward, self._backward = scaled, sp.csr_array(scaled.T)
@@ -54,7 +56,7 @@ class RidgeSolver:
             self._forward = X * roots[:, None]
             self._backward = np.ascontiguousarray(self._forward.T)
         self.directions, self.squares = directions, squares
-        total = float(rows.weights @ squared_norms(X))
+        total = float(weights @ squared_norms(X))
         n_left = max(1, min(X.shape) - len(squares))
         # What the other eigenvalues are on average.
         self.tail = max(0.0, total - float(squares.sum())) / n_left
@@ -99,9 +101,10 @@ class RidgeSolver:
         from polymeans.kernels.products import multiply
 
         out = np.empty((matrix.shape[0], v.shape[1]))
-        self.threads.map(
+        threads = running_threads()
+        threads.map(
             lambda r: multiply(matrix.indptr, matrix.indices, matrix.data, v, *r, out),
-            self.threads.shares(np.diff(matrix.indptr) + 1),
+            threads.shares(np.diff(matrix.indptr) + 1),
         )
         return out
 

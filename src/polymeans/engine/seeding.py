@@ -2,9 +2,12 @@
 
 All methods honour weights and return row numbers. They draw from ``RandomState`` in the order
 scikit-learn's ``kmeans_plusplus`` does, so the same seed gives the same start there and here (up
-to rounding).
+to rounding). What they draw does not depend on how the rows are cut into blocks: rows are drawn by
+whole numbers in proportion to their potential, which add up exactly, and random numbers that belong
+to rows are found by the rows' global numbers.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,28 +16,39 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.sums import SumCodebook
+from polymeans.core.exact_sums import ExactSum
+from polymeans.core.frame import Frame
+from polymeans.core.threads import running_threads
+from polymeans.engine.blocks import Block, SparseBlock
 from polymeans.engine.dense_assigners import DenseLloyd
-from polymeans.engine.relocation import own_distances
+from polymeans.engine.distances import own_distances
+from polymeans.engine.runners import BaseRunner, LocalRunner
 from polymeans.engine.sparse_assigners import SparseLloyd
-from polymeans.engine.threads import reduction_blocks
+from polymeans.engine.survey import glance
+
+#: Rows whose random numbers come from one generator, keyed by their place.
+_KEYED_ROWS = 4096
+
+#: Bits of a total of whole numbers that rows are drawn by.
+_DRAWN_BITS = 61
 
 
-def random_rows(rows: Any, n_clusters: int, rng: RandomState) -> NDArray[np.int64]:
+def random_rows(runner: BaseRunner, n_clusters: int, rng: RandomState) -> NDArray[np.int64]:
     """Distinct rows, drawn in proportion to their weights."""
-    weights = rows.weights
+    weights = runner.weights
     if np.count_nonzero(weights) < n_clusters:
         return np.argsort(-weights, kind="stable")[:n_clusters]
-    return rng.choice(rows.n_samples, n_clusters, replace=False, p=weights / weights.sum())
+    return rng.choice(len(weights), n_clusters, replace=False, p=weights / weights.sum())
 
 
 def plus_plus(
-    rows: Any, n_clusters: int, rng: RandomState, n_trials: int | None = None
+    runner: BaseRunner, n_clusters: int, rng: RandomState, n_trials: int | None = None
 ) -> NDArray[np.int64]:
     """Greedy k-means++: each next row is the best of a few drawn by their squared distance.
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
     n_clusters : int
     rng : RandomState
     n_trials : int, default=None
@@ -47,26 +61,25 @@ def plus_plus(
     """
     if n_trials is None:
         n_trials = 2 + int(np.log(n_clusters))
-    distances = CandidateDistances(rows, n_trials)
-    weights = rows.weights
+    blocks = [CandidateDistances(block, n_trials) for block in runner.blocks]
     chosen = np.empty(n_clusters, dtype=np.int64)
-    chosen[0] = rng.choice(rows.n_samples, p=weights / weights.sum())
-    closest = np.full(rows.n_samples, np.inf)
-    potential = distances.potentials(chosen[:1], closest)[0]
-    distances.accept(0, closest)
+    chosen[0] = draw_rows([block.weights for block in runner.blocks], rng.random_sample(1))[0]
+    _measure(runner, blocks, chosen[:1])
+    for block in blocks:
+        block.accept(0)
     for c in range(1, n_clusters):
-        draws = rng.uniform(size=n_trials) * potential
-        candidates = np.searchsorted(np.cumsum(weights * closest), draws)
-        candidates = np.minimum(candidates, rows.n_samples - 1)
-        potentials = distances.potentials(candidates, closest)
-        best = int(np.argmin(potentials))
-        chosen[c], potential = candidates[best], potentials[best]
-        distances.accept(best, closest)
+        draws = rng.uniform(size=n_trials)
+        candidates = draw_rows([block.potentials for block in blocks], draws)
+        _measure(runner, blocks, candidates)
+        best = int(np.argmin(_potentials(blocks, n_trials)))
+        chosen[c] = candidates[best]
+        for block in blocks:
+            block.accept(best)
     return chosen
 
 
 def parallel(
-    rows: Any,
+    runner: BaseRunner,
     n_clusters: int,
     rng: RandomState,
     *,
@@ -81,7 +94,7 @@ def parallel(
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
     n_clusters : int
     rng : RandomState
     oversampling : float
@@ -94,31 +107,33 @@ def parallel(
     ndarray of shape (n_clusters,)
         Row numbers.
     """
-    weights = rows.weights
-    chosen = np.array([rng.choice(rows.n_samples, p=weights / weights.sum())])
-    closest, _ = nearest_rows(rows, chosen)
+    weights = runner.weights
+    chosen = draw_rows([block.weights for block in runner.blocks], rng.random_sample(1))
+    closest, _ = nearest_rows(runner, chosen)
     for _ in range(n_rounds):
         mass = weights * closest
-        total = mass.sum()
+        total = float(ExactSum.of(mass))
         if total <= 0:
             break
         chance = oversampling * n_clusters * mass / total
-        drawn = np.flatnonzero(rng.uniform(size=rows.n_samples) < chance)
+        seed = int(rng.randint(2**31))
+        drawn = np.flatnonzero(uniform_by_row(seed, 0, len(mass)) < chance)
         if len(drawn) == 0:
             continue
         chosen = np.union1d(chosen, drawn)
-        closest = np.minimum(closest, nearest_rows(rows, drawn)[0])
+        closest = np.minimum(closest, nearest_rows(runner, drawn)[0])
     if len(chosen) < n_clusters:
-        missing = np.setdiff1d(np.arange(rows.n_samples), chosen)
+        missing = np.setdiff1d(np.arange(len(weights)), chosen)
         missing = missing[np.argsort(-(weights * closest)[missing], kind="stable")]
         chosen = np.concatenate([chosen, missing[: n_clusters - len(chosen)]])
-    _, labels = nearest_rows(rows, chosen)
+    _, labels = nearest_rows(runner, chosen)
     gathered = np.bincount(labels, weights=weights, minlength=len(chosen))
-    return chosen[plus_plus(rows.subset(chosen, gathered), n_clusters, rng)]
+    few = LocalRunner(runner.rows_at(chosen), gathered)
+    return chosen[plus_plus(few, n_clusters, rng)]
 
 
 def markov_chain(
-    rows: Any, n_clusters: int, rng: RandomState, *, chain_length: int = 200
+    runner: BaseRunner, n_clusters: int, rng: RandomState, *, chain_length: int = 200
 ) -> NDArray[np.int64]:
     """AFK-MC²: k-means++ by sampling, one pass over the data however many centroids.
 
@@ -128,7 +143,7 @@ def markov_chain(
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
     n_clusters : int
     rng : RandomState
     chain_length : int
@@ -139,18 +154,19 @@ def markov_chain(
     ndarray of shape (n_clusters,)
         Row numbers.
     """
-    weights = rows.weights / rows.weights.sum()
+    weights = runner.weights / runner.frame.mass
     chosen = np.empty(n_clusters, dtype=np.int64)
-    chosen[0] = rng.choice(rows.n_samples, p=weights)
-    first, _ = nearest_rows(rows, chosen[:1])
+    chosen[0] = draw_rows([block.weights for block in runner.blocks], rng.random_sample(1))[0]
+    first, _ = nearest_rows(runner, chosen[:1])
     mass = weights * first
-    proposal = 0.5 * mass / mass.sum() + 0.5 * weights if mass.sum() > 0 else weights
+    total = float(ExactSum.of(mass))
+    proposal = 0.5 * mass / total + 0.5 * weights if total > 0 else weights
     cumulative = np.cumsum(proposal)
     for c in range(1, n_clusters):
         draws = rng.uniform(size=chain_length) * cumulative[-1]
-        candidates = np.minimum(np.searchsorted(cumulative, draws), rows.n_samples - 1)
+        candidates = np.minimum(np.searchsorted(cumulative, draws), len(weights) - 1)
         accept = rng.uniform(size=chain_length)
-        ratio = weights[candidates] * _distances_among(rows, candidates, chosen[:c])
+        ratio = weights[candidates] * _distances_among(runner, candidates, chosen[:c])
         ratio = np.divide(
             ratio, proposal[candidates], out=np.zeros(chain_length), where=proposal[candidates] > 0
         )
@@ -162,7 +178,7 @@ def markov_chain(
     return chosen
 
 
-METHODS = {
+METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {
     "k-means++": plus_plus,
     "k-means||": parallel,
     "afk-mc2": markov_chain,
@@ -170,98 +186,174 @@ METHODS = {
 }
 
 
-def potential_of(rows: Any, chosen: NDArray[np.integer]) -> float:
+def draw_rows(masses: list[NDArray[np.float64]], draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rows drawn in proportion to their masses, for numbers between 0 and 1.
+
+    Masses become whole numbers, of 61 bits in total, whose sums are exact: the block is found by
+    the sums of the blocks, then the row inside it.
+
+    Parameters
+    ----------
+    masses : list of ndarray
+        Non-negative, of each block's rows.
+    draws : ndarray of shape (m,)
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Numbers of rows, counted over all blocks. The last row of positive mass (or the last row)
+        where nothing has any.
+    """
+    from polymeans.kernels import seeding
+
+    largest = max(float(mass.max(initial=0.0)) for mass in masses)
+    n_rows = sum(len(mass) for mass in masses)
+    if not largest > 0:
+        return np.full(len(draws), n_rows - 1)
+    bits = _DRAWN_BITS - int(np.ceil(np.log2(max(2, n_rows)))) - int(np.frexp(largest)[1])
+    low, high = bits // 2, bits - bits // 2  # one factor could leave the range of numbers
+    scales = 2.0**low, 2.0**high
+    totals = [seeding.total_units(mass, *scales) for mass in masses]
+    total = sum(totals)
+    # The draw's 53 bits times a total of 61: in Python's integers nothing is rounded.
+    wanted = [int(draw * 2**53) * total >> 53 for draw in draws.tolist()]
+    order = np.argsort(draws, kind="stable")
+    found = np.empty(len(draws), dtype=np.int64)
+    before, first, position = 0, 0, 0
+    for mass, units in zip(masses, totals):
+        last = position
+        while last < len(order) and wanted[order[last]] < before + units:
+            last += 1
+        if last > position:
+            inside = order[position:last]
+            targets = np.array([wanted[i] - before for i in inside], dtype=np.int64)
+            found[inside] = first + seeding.rows_of_units(mass, *scales, targets)
+        before, first, position = before + units, first + len(mass), last
+    return found
+
+
+def uniform_by_row(seed: int, first: int, n_rows: int) -> NDArray[np.float64]:
+    """Random numbers of rows ``first : first + n_rows``, the same however rows are cut up."""
+    parts = []
+    for key in range(first // _KEYED_ROWS, -(-(first + n_rows) // _KEYED_ROWS)):
+        generator = np.random.Generator(np.random.Philox(key=[seed, key]))
+        parts.append(generator.random(_KEYED_ROWS))
+    skipped = first % _KEYED_ROWS
+    return np.concatenate(parts)[skipped : skipped + n_rows] if parts else np.empty(0)
+
+
+def potential_of(runner: BaseRunner, chosen: NDArray[np.integer]) -> float:
     """Weighted squared distances of all rows to the nearest chosen one."""
-    distances, _ = nearest_rows(rows, np.asarray(chosen))
-    return float(np.sum(distances * rows.weights)) * rows.unit * rows.unit
+    distances, _ = nearest_rows(runner, np.asarray(chosen))
+    return runner.frame.to_user(float(ExactSum.of(distances, runner.weights)))
 
 
-def codebook_of_rows(rows: Any, chosen: NDArray[np.integer]) -> DenseCodebook | SumCodebook:
+def codebook_of_rows(
+    runner: BaseRunner, chosen: NDArray[np.integer]
+) -> DenseCodebook | SumCodebook:
     """Some rows as centroids."""
-    centers = rows.take(chosen)
-    if rows.is_sparse:
-        return SumCodebook(centers, rows.norms[chosen] ** 2, spherical=rows.spherical)
-    return DenseCodebook(centers, rows.spherical)
+    return _codebook(runner.frame, runner.take(chosen), runner.norms_of(chosen) ** 2)
+
+
+def _codebook(
+    frame: Frame, centers: NDArray[Any], squared_norms: NDArray[np.float64]
+) -> DenseCodebook | SumCodebook:
+    if frame.is_sparse:
+        return SumCodebook(centers, squared_norms, spherical=frame.spherical)
+    return DenseCodebook(centers, frame.spherical)
 
 
 def nearest_rows(
-    rows: Any, chosen: NDArray[np.integer]
+    runner: BaseRunner, chosen: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Squared distance to the nearest of some rows, and which one it is."""
-    codebook = codebook_of_rows(rows, chosen)
-    assigner = (SparseLloyd if rows.is_sparse else DenseLloyd)(rows, len(chosen))
-    labels = np.empty(rows.n_samples, dtype=np.int32)
-    assigner.assign(codebook, labels, labels)
-    return own_distances(rows, codebook, labels), labels
+    """Squared distance of each row to the nearest of some rows, and which one it is."""
+    codebook = codebook_of_rows(runner, chosen)
+    found = [_nearest(block, codebook) for block in runner.blocks]
+    distances, labels = zip(*found)
+    return np.concatenate(distances), np.concatenate(labels)
+
+
+def _nearest(
+    block: Block, codebook: DenseCodebook | SumCodebook
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    kind = SparseLloyd if block.is_sparse else DenseLloyd
+    labels = np.empty(block.n_samples, dtype=np.int32)
+    kind(block, codebook.n_clusters).assign(codebook, labels, labels)
+    return own_distances(block, codebook, labels), labels
 
 
 def _distances_among(
-    rows: Any, some: NDArray[np.integer], others: NDArray[np.integer]
+    runner: BaseRunner, some: NDArray[np.integer], others: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """Squared distance of some rows to the nearest of others."""
-    if not rows.is_sparse:
-        few = rows.subset(some, np.ones(len(some)))
-        codebook = DenseCodebook(few.internal(rows.take(others)))
-        labels = np.empty(len(some), dtype=np.int32)
-        DenseLloyd(few, len(others)).assign(codebook, labels, labels)
-        return own_distances(few, codebook, labels) * few.unit * few.unit
+    if not runner.frame.is_sparse:
+        few = glance(runner.take(some), np.ones(len(some)))
+        codebook = DenseCodebook(few.frame.internal(runner.take(others)))
+        return _nearest(few, codebook)[0] * few.frame.unit * few.frame.unit
     # Few rows against few rows: a product of two sparse matrices touches least.
-    matrix = rows.matrix()
-    products = (matrix[some] @ matrix[others].T).toarray()
-    scale = rows.norms[some][:, None] ** 2 + rows.norms[others] ** 2
+    products = (runner.rows_at(some) @ runner.rows_at(others).T).toarray()
+    scale = runner.norms_of(some)[:, None] ** 2 + runner.norms_of(others) ** 2
     distances = scale - 2 * products
     distances[distances <= 1e-12 * scale] = 0.0
     return distances.min(axis=1)
 
 
 class CandidateDistances:
-    """Squared distances of all rows to a few candidate rows, kept until one is accepted.
+    """Squared distances of a block's rows to a few candidate rows, kept until one is accepted.
 
-    Memory: for each row, 4 bytes a candidate (8 for float64 rows).
+    Memory: for each row, 4 bytes a candidate (8 for float64 rows), and 16.
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    block : Block
     n_candidates : int
         Candidates at most.
     """
 
-    def __init__(self, rows: Any, n_candidates: int) -> None:
-        self.rows = rows
-        dtype = np.float32 if rows.is_sparse else rows.dtype
-        self.distances = np.empty((n_candidates, rows.n_samples), dtype=dtype)
+    def __init__(self, block: Block, n_candidates: int) -> None:
+        self.block = block
+        dtype = np.float32 if block.is_sparse else block.dtype
+        self.distances = np.empty((n_candidates, block.n_samples), dtype=dtype)
+        #: ``w d²`` with d the distance to the nearest row accepted so far.
+        self.potentials = np.full(block.n_samples, np.inf)
+        self.closest = np.full(block.n_samples, np.inf)
 
-    def potentials(
-        self, candidates: NDArray[np.integer], closest: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Total weighted squared distance if each candidate became a centroid."""
-        (self._measure_sparse if self.rows.is_sparse else self._measure_dense)(candidates)
-        return self._total(self.distances[: len(candidates)], closest)
+    def measure(self, candidates: DenseCodebook | SumCodebook, rows: Any) -> None:
+        """Distances to candidates, given as centroids and, if sparse, as CSR rows."""
+        if isinstance(self.block, SparseBlock):
+            self._measure_sparse(candidates, rows)
+        else:
+            self._measure_dense(candidates)
 
-    def accept(self, position: int, closest: NDArray[np.float64]) -> None:
-        """Make the candidate measured at this position a centroid: lower ``closest``."""
+    def totals(self, n_candidates: int, magics: tuple[float, float]) -> NDArray[np.float64]:
+        """Rungs of ``Σ w min(closest, d²)`` if each candidate were accepted, (m, 2)."""
         from polymeans.kernels import seeding
 
-        chosen = self.distances[position]
-        self.rows.each(lambda lo, hi: seeding.lower_closest(chosen, lo, hi, closest))
+        block, distances = self.block, self.distances[:n_candidates]
 
-    def _total(self, distances: NDArray[Any], closest: NDArray[np.float64]) -> NDArray[np.float64]:
+        def part(lo: int, hi: int) -> NDArray[np.float64]:
+            rungs = np.zeros((n_candidates, 2))
+            seeding.potentials(distances, self.closest, block.weights, *magics, lo, hi, rungs)
+            return rungs
+
+        return sum(block.each(part), np.zeros((n_candidates, 2)))
+
+    def accept(self, position: int) -> None:
+        """Make the candidate measured at this position a centroid."""
         from polymeans.kernels import seeding
 
-        def part(block: tuple[int, int]) -> NDArray[np.float64]:
-            totals = np.empty(len(distances))
-            seeding.potentials(distances, closest, self.rows.weights, *block, totals)
-            return totals
+        block, chosen = self.block, self.distances[position]
+        block.each(
+            lambda lo, hi: seeding.lower_closest(
+                chosen, block.weights, lo, hi, self.closest, self.potentials
+            )
+        )
 
-        blocks = reduction_blocks(self.rows.n_samples)
-        return np.sum(self.rows.threads.map(part, blocks), axis=0)
-
-    def _measure_dense(self, candidates: NDArray[np.integer]) -> None:
+    def _measure_dense(self, codebook: Any) -> None:
         from polymeans.kernels import seeding
 
-        rows = self.rows
-        assigner = DenseLloyd(rows, len(candidates))
-        codebook = codebook_of_rows(rows, candidates)
+        rows = self.block
+        assigner = DenseLloyd(rows, codebook.n_clusters)
         frame, book = assigner.pack(codebook), codebook.book
         rows.each(
             lambda lo, hi: seeding.candidate_distances_dense(
@@ -277,23 +369,51 @@ class CandidateDistances:
             )
         )
 
-    def _measure_sparse(self, candidates: NDArray[np.integer]) -> None:
+    def _measure_sparse(self, codebook: Any, candidates: Any) -> None:
         from polymeans.kernels import seeding
 
-        rows = self.rows
+        rows = self.block
         transposed = rows.transposed()
-        indptr, indices, _ = rows.arrays
 
         def measure(position: int) -> None:
-            i = candidates[position]
-            entries = slice(indptr[i], indptr[i + 1])
+            entries = slice(candidates.indptr[position], candidates.indptr[position + 1])
             seeding.candidate_distances_sparse(
                 *transposed,
-                indices[entries],
-                rows.values32[entries],
-                rows.norms[i] ** 2,
+                candidates.indices[entries],
+                candidates.data[entries].astype(np.float32),
+                codebook.squared_norms[position],
                 rows.norms,
                 self.distances[position],
             )
 
-        rows.threads.map(measure, range(len(candidates)))
+        running_threads().map(measure, range(codebook.n_clusters))
+
+
+def _measure(
+    runner: BaseRunner, blocks: list[CandidateDistances], candidates: NDArray[np.int64]
+) -> None:
+    """Distances of all rows to some of them."""
+    if runner.frame.is_sparse:
+        rows = runner.rows_at(candidates)
+        nothing = np.empty((len(candidates), 0))
+        codebook = SumCodebook(nothing, runner.norms_of(candidates) ** 2)
+    else:
+        rows, codebook = None, codebook_of_rows(runner, candidates)
+    for block in blocks:
+        block.measure(codebook, rows)
+
+
+def _potentials(blocks: list[CandidateDistances], n_candidates: int) -> NDArray[np.float64]:
+    """``Σ w min(closest, d²)`` over all rows for each candidate, rounded once.
+
+    Each term is split onto two rungs below the largest term of all: what rounds away is less than
+    2**-60 of it, and the same for any order of the rows.
+    """
+    # No candidate makes a row's potential larger than it is.
+    largest = max(float(block.potentials.max(initial=0.0)) for block in blocks)
+    if not largest > 0:
+        return np.zeros(n_candidates)
+    n_bits = max(2, int(np.ceil(np.log2(sum(len(block.closest) for block in blocks)))))
+    upper = max(int(np.frexp(largest)[1]) + n_bits - 53, -900)
+    magics = 1.5 * 2.0 ** (52 + upper), 1.5 * 2.0 ** (52 + upper + n_bits - 53)
+    return sum(block.totals(n_candidates, magics) for block in blocks).sum(axis=1)

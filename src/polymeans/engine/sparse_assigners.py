@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.engine.statistics import Change
+from polymeans.core.threads import running_threads
+from polymeans.engine.accounts import Change
+from polymeans.engine.blocks import SparseBlock
 
 #: Above this share of moved centroids, looking at all of them costs less than the bookkeeping.
 _MOSTLY = 0.8
@@ -25,11 +27,11 @@ class CentroidTable:
 
     Parameters
     ----------
-    rows : SparseRows
+    rows : SparseBlock
     codebook : SumCodebook
     """
 
-    def __init__(self, rows: Any, codebook: Any) -> None:
+    def __init__(self, rows: SparseBlock, codebook: Any) -> None:
         from polymeans.kernels.vector import has_fast_halves
 
         self.rows = rows
@@ -61,7 +63,7 @@ class CentroidTable:
         if len(clusters) == 0:
             return
         self._rescale(codebook, clusters)
-        threads = self.rows.threads
+        threads = running_threads()
 
         def fill(r: tuple[int, int]) -> NDArray[np.float64]:
             residue = np.zeros(self.n_clusters)
@@ -100,9 +102,9 @@ class CentroidTable:
         else:
             shifted = change.shifted[~misfit[change.shifted]]
             self._fill(
-                codebook, np.concatenate([change.resummed, change.shifted[misfit[change.shifted]]])
+                codebook, np.concatenate([change.rewritten, change.shifted[misfit[change.shifted]]])
             )
-            threads = self.rows.threads
+            threads = running_threads()
             threads.map(
                 lambda share: sparse.touch_columns(
                     self.rows.arrays,
@@ -127,7 +129,7 @@ class CentroidTable:
         pad = n_columns - len(clusters)
         compact = np.empty((len(self.table), n_columns), dtype=self.table.dtype)
         compact[:, len(clusters) :] = 0
-        threads = self.rows.threads
+        threads = running_threads()
         threads.map(
             lambda r: sparse.gather_columns(self.table, clusters, *r, compact),
             threads.ranges(len(self.table), smallest=256),
@@ -148,11 +150,11 @@ class SparseLloyd:
 
     Parameters
     ----------
-    rows : SparseRows
+    rows : SparseBlock
     n_clusters : int
     """
 
-    def __init__(self, rows: Any, n_clusters: int) -> None:
+    def __init__(self, rows: SparseBlock, n_clusters: int) -> None:
         self.rows = rows
         self.n_clusters = n_clusters
         self.table: CentroidTable | None = None
@@ -172,7 +174,7 @@ class SparseLloyd:
         from polymeans.kernels import sparse
 
         table, book = self.table, codebook.book
-        threads = self.rows.threads
+        threads = running_threads()
         threads.map(
             lambda r: sparse.assign_full(
                 self.rows.arrays,
@@ -220,11 +222,11 @@ class SparseLazy(SparseLloyd):
 
     Parameters
     ----------
-    rows : SparseRows
+    rows : SparseBlock
     n_clusters : int
     """
 
-    def __init__(self, rows: Any, n_clusters: int) -> None:
+    def __init__(self, rows: SparseBlock, n_clusters: int) -> None:
         super().__init__(rows, n_clusters)
         self._moved: NDArray[np.int64] | None = None
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._validation import check_integer, check_real
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 from polymeans.factorization._checks import check_factors, check_problem
 from polymeans.factorization._products import from_left, thin
 from polymeans.factorization.refit import FixedSupports, support_of

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from polymeans._validation import check_choice, check_integer, check_n_threads, check_positive
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 from polymeans.factorization._checks import (
     DEFAULT_LEVEL,
     Problem,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from polymeans._validation import check_choice, check_integer, check_real
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 from polymeans.factorization._checks import check_n_factors, check_problem, check_sparsity
 from polymeans.factorization.budget import chain_limits, chain_shapes, published_n_factors, spread
 from polymeans.factorization.palm4msa import Chain, as_factorization, default_chain, descend

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from polymeans._validation import check_n_threads
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 
 #: Multiplications below which a second thread costs more than it saves.
 _WORTH_THREADS = 2**20

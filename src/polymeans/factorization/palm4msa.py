@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._validation import check_choice, check_integer, check_real
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 from polymeans.factorization._checks import (
     Problem,
     check_factors,

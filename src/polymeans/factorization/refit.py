@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans._validation import check_integer, check_real
-from polymeans.engine.threads import Threads
+from polymeans.core.threads import Threads
 from polymeans.factorization._checks import Problem, check_factors, check_problem
 from polymeans.factorization._products import FromRight, from_left
 from polymeans.factorization.result import Factorization, multiply, to_csr

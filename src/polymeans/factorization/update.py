@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.core.threads import running_threads
 from polymeans.factorization.result import to_csr
 from polymeans.factorization.selection import Pair, polish, select
 
@@ -26,28 +27,25 @@ class PairUpdate:
     Parameters
     ----------
     n_nonzeros : int
-    threads : Threads
     """
 
-    def __init__(self, n_nonzeros: int, threads: Any) -> None:
+    def __init__(self, n_nonzeros: int) -> None:
         self.n_nonzeros = n_nonzeros
-        self.threads = threads
         self.n_calls = 0
 
     def __call__(
         self, target: NDArray[np.float64], weights: NDArray[np.float64], factors: Sequence[Any]
     ) -> list[Any]:
         """Better factors."""
+        threads = running_threads()
         roots = np.sqrt(weights)[:, None]
         goal = roots * target
         left, right = (factor.toarray().astype(np.float64) for factor in factors)
         pair = Pair(left * roots, np.ascontiguousarray(right.T))
-        error = polish(pair, goal, self.threads, max_sweeps=_SWEEPS)
+        error = polish(pair, goal, threads, max_sweeps=_SWEEPS)
         if self.n_calls % _RESELECT_EVERY == 0 and error > 0:
-            pair, _ = select(
-                pair, goal, self.n_nonzeros, self.threads, n_rounds=_ROUNDS, shares=_SHARES
-            )
-            polish(pair, goal, self.threads, max_sweeps=_SWEEPS)
+            pair, _ = select(pair, goal, self.n_nonzeros, threads, n_rounds=_ROUNDS, shares=_SHARES)
+            polish(pair, goal, threads, max_sweeps=_SWEEPS)
         self.n_calls += 1
         return [to_csr(pair.left / roots), to_csr(pair.right.T)]
 

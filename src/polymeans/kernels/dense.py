@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polymeans.kernels.compile import kernel
+from polymeans.kernels.exact import add_dense
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import (
     PANEL_BYTES,
@@ -401,33 +402,34 @@ def assign_lazy(
 
 
 @kernel
-def column_moments(
-    values,
-    weights,
-    origin,  # IN  (d,) a point inside the data, so that squares do not cancel
+def sums_and_norms(
+    values,  # IN  (n, d)
+    weights,  # IN  (n,)
+    magics,  # IN  (n_rungs - 1,)
     lo,
     hi,
-    totals,  # INOUT (2, d) Σ w (x - origin) and Σ w (x - origin)²
+    total,  # INOUT (n_rungs, d) += Σ w x, exactly
+    norms,  # OUT (n,)
 ):
     for i in range(lo, hi):
-        w = weights[i]
-        for t in range(values.shape[1]):
-            delta = np.float64(values[i, t]) - origin[t]
-            totals[0, t] += w * delta
-            totals[1, t] += w * (delta * delta)
+        if weights[i] != 0.0:
+            add_dense(values[i], weights[i], magics, total)
+        norms[i] = np.sqrt(_square_about_zero(values[i]))
 
 
-@kernel(fastmath={"nnan"})
-def largest_entry(values, lo, hi):
-    """Largest absolute value of rows lo:hi, in one pass."""
-    top = np.float64(0.0)
-    for i in range(lo, hi):
-        x = values[i]
-        row_top = abs(x[0])
-        for t in range(1, x.shape[0]):
-            row_top = max(row_top, abs(x[t]))
-        top = max(top, np.float64(row_top))
-    return top
+@kernel
+def _square_about_zero(x):
+    # In the order of shifted_norms: the same bits where the shift is zero.
+    s0 = s1 = 0.0
+    d = x.shape[0]
+    for t in range(0, d - 1, 2):
+        d0, d1 = np.float64(x[t]), np.float64(x[t + 1])
+        s0 += d0 * d0
+        s1 += d1 * d1
+    if d % 2:
+        d0 = np.float64(x[d - 1])
+        s0 += d0 * d0
+    return s0 + s1
 
 
 @kernel

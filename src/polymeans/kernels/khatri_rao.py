@@ -4,6 +4,7 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.dense import load_block, meet, score_error
+from polymeans.kernels.exact import add_dense
 from polymeans.kernels.grid import SIDE, label_side_by_side
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.vector import stream_products, tile_scores
@@ -164,19 +165,15 @@ def settle_more_centroids(
 def cell_sums(
     values,  # IN  (n, d) dense rows
     weights,  # IN  (n,)
-    origin,  # IN  (d,)
+    magics,  # IN  ladder of the sums
     labels,  # IN  (n,)
-    first,
+    first,  # IN  features first:last are summed
     last,
-    sums,  # OUT (k, last - first) sums about the origin of features first:last
+    rungs,  # INOUT (k, n_rungs, last - first)
 ):
-    sums[:] = 0.0
     for i in range(values.shape[0]):
-        w = weights[i]
-        if w != 0.0:
-            total = sums[labels[i]]
-            for t in range(first, last):
-                total[t - first] += w * (np.float64(values[i, t]) - origin[t])
+        if weights[i] != 0.0:
+            add_dense(values[i, first:last], weights[i], magics, rungs[labels[i]])
 
 
 @kernel

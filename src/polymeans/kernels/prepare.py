@@ -1,8 +1,11 @@
 """One-time passes over CSR rows: renumbering, norms, means, transposition."""
 
+import math
+
 import numpy as np
 
 from polymeans.kernels.compile import kernel
+from polymeans.kernels.exact import add_sparse
 
 
 @kernel
@@ -21,18 +24,56 @@ def row_norms(indptr, values, lo, hi, norms):
 
 
 @kernel
-def scale_rows(indptr, values, factors, lo, hi, out):
+def unit_rows(
+    indptr,  # IN  (n + 1,) where each row begins in the values
+    values,  # IN  flat
+    lo,
+    hi,
+    out,  # OUT flat, rows of length one
+    lengths,  # OUT (n,) positive, but zero for rows of zeros
+):
+    """Bring rows to length one; each is measured in a unit of its own, so none is too large."""
     for i in range(lo, hi):
-        for p in range(indptr[i], indptr[i + 1]):
-            out[p] = values[p] * factors[i]
+        first, last = indptr[i], indptr[i + 1]
+        top = 0.0
+        for p in range(first, last):
+            top = max(top, abs(np.float64(values[p])))
+        if top == 0.0:
+            lengths[i] = 0.0
+            for p in range(first, last):
+                out[p] = 0.0
+            continue
+        scale = math.ldexp(1.0, min(-math.frexp(top)[1], 1000))
+        s0 = s1 = 0.0
+        for p in range(first, last - 1, 2):
+            x0 = np.float64(values[p]) * scale
+            x1 = np.float64(values[p + 1]) * scale
+            s0 += x0 * x0
+            s1 += x1 * x1
+        if (last - first) % 2:
+            x0 = np.float64(values[last - 1]) * scale
+            s0 += x0 * x0
+        length = np.sqrt(s0 + s1)
+        lengths[i] = length
+        for p in range(first, last):
+            out[p] = np.float64(values[p]) * scale / length
 
 
 @kernel
-def feature_sums(indptr, indices, values, weights, totals):
-    """``totals += Σ w x`` over all rows."""
-    for i in range(weights.shape[0]):
-        for p in range(indptr[i], indptr[i + 1]):
-            totals[indices[p]] += weights[i] * values[p]
+def feature_sums(
+    indptr,
+    indices,
+    values,
+    weights,
+    magics,  # IN  (n_rungs - 1,)
+    lo,
+    hi,
+    total,  # INOUT (n_rungs, d)
+):
+    """``total += Σ w x`` over rows lo:hi, exactly."""
+    for i in range(lo, hi):
+        if weights[i] != 0.0:
+            add_sparse(indices, values, indptr[i], indptr[i + 1], weights[i], magics, total)
 
 
 @kernel

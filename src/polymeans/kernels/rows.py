@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import overload
 
 from polymeans.kernels.compile import kernel
+from polymeans.kernels.exact import add_dense, add_sparse
 from polymeans.kernels.vector import exact_squared_distance
 
 
@@ -23,7 +24,6 @@ class DenseArrays(NamedTuple):
     """Rows of a C-ordered array."""
 
     values: np.ndarray
-    origin: np.ndarray  # (d,) float64: sums are taken about this point, so that they do not cancel
 
 
 class SparseArrays(NamedTuple):
@@ -59,56 +59,26 @@ def _is(argument, kind) -> bool:
     return isinstance(argument, types.BaseNamedTuple) and argument.instance_class is kind
 
 
-def add_row(rows, i, weight, total):
-    """``total += weight * row i``, about the rows' origin if they have one."""
+def add_row(rows, i, weight, magics, total):
+    """``total += weight * row i``, exactly, on the rungs of a ladder; see kernels.exact."""
     raise RuntimeError("add_row is compiled")  # pragma: no cover
 
 
 @overload(add_row)
-def _add_row(rows, i, weight, total):
+def _add_row(rows, i, weight, magics, total):
     if _is(rows, DenseArrays):
 
-        def add_dense(rows, i, weight, total):
-            x = rows.values[i]
-            for t in range(x.shape[0]):
-                total[t] += weight * (np.float64(x[t]) - rows.origin[t])
+        def add_dense_row(rows, i, weight, magics, total):
+            add_dense(rows.values[i], weight, magics, total)
 
-        return add_dense
+        return add_dense_row
     if _is(rows, SparseArrays):
 
-        def add_sparse(rows, i, weight, total):
-            for p in range(rows.indptr[i], rows.indptr[i + 1]):
-                total[rows.indices[p]] += weight * rows.values[p]
+        def add_sparse_row(rows, i, weight, magics, total):
+            first, last = rows.indptr[i], rows.indptr[i + 1]
+            add_sparse(rows.indices, rows.values, first, last, weight, magics, total)
 
-        return add_sparse
-
-
-def row_dot(rows, i, vector):
-    """Inner product of row ``i``, as it is summed, with a dense vector."""
-    raise RuntimeError("row_dot is compiled")  # pragma: no cover
-
-
-@overload(row_dot)
-def _row_dot(rows, i, vector):
-    if _is(rows, DenseArrays):
-
-        def dot_dense(rows, i, vector):
-            x = rows.values[i]
-            total = 0.0
-            for t in range(x.shape[0]):
-                total += (np.float64(x[t]) - rows.origin[t]) * vector[t]
-            return total
-
-        return dot_dense
-    if _is(rows, SparseArrays):
-
-        def dot_sparse(rows, i, vector):
-            total = 0.0
-            for p in range(rows.indptr[i], rows.indptr[i + 1]):
-                total += np.float64(rows.values[p]) * vector[rows.indices[p]]
-            return total
-
-        return dot_sparse
+        return add_sparse_row
 
 
 def exact_score(rows, i, book, j):

@@ -67,16 +67,60 @@ def candidate_distances_sparse(
 
 
 @kernel
-def potentials(distances, closest, weights, lo, hi, totals):
-    """``totals[j] = Σ w min(closest, distances[j])`` over rows lo:hi."""
+def potentials(
+    distances,  # IN  (m, n)
+    closest,  # IN  (n,)
+    weights,  # IN  (n,)
+    magic,  # IN  of the upper rung
+    second,  # IN  of the lower one
+    lo,
+    hi,
+    rungs,  # INOUT (m, 2) += Σ w min(closest, distances[j]) over rows lo:hi
+):
+    """The order of rows does not matter; see :mod:`polymeans.kernels.exact`."""
     for j in range(distances.shape[0]):
-        total = 0.0
+        high = low = 0.0
         for i in range(lo, hi):
-            total += weights[i] * min(closest[i], np.float64(distances[j, i]))
-        totals[j] = total
+            term = weights[i] * min(closest[i], np.float64(distances[j, i]))
+            part = (term + magic) - magic
+            high += part
+            low += ((term - part) + second) - second
+        rungs[j, 0] += high
+        rungs[j, 1] += low
 
 
 @kernel
-def lower_closest(distances, lo, hi, closest):
+def lower_closest(distances, weights, lo, hi, closest, masses):
     for i in range(lo, hi):
         closest[i] = min(closest[i], np.float64(distances[i]))
+        masses[i] = weights[i] * closest[i]
+
+
+@kernel
+def total_units(masses, low, high):
+    """Sum of masses as whole numbers of a unit, the inverse of ``low * high``."""
+    total = np.int64(0)
+    for i in range(masses.shape[0]):
+        total += np.int64(masses[i] * low * high)
+    return total
+
+
+@kernel
+def rows_of_units(
+    masses,  # IN  (n,)
+    low,  # IN  factors that make whole numbers of masses
+    high,
+    targets,  # IN  (m,) ascending, below the total
+):
+    """For each target the first row up to which the masses add up to more than it."""
+    found = np.empty(targets.shape[0], dtype=np.int64)
+    position = 0
+    total = np.int64(0)
+    for i in range(masses.shape[0]):
+        total += np.int64(masses[i] * low * high)
+        while position < targets.shape[0] and targets[position] < total:
+            found[position] = i
+            position += 1
+        if position == targets.shape[0]:
+            break
+    return found

@@ -1,14 +1,14 @@
 """Cluster sums: which rows belong where, and their totals.
 
-Work is split over clusters, not over rows. Each cluster adds its rows in row order whatever the
-number of threads, so results have the same bits for any of them, and no thread needs a private
-k x d buffer.
+Work is split over clusters, not over rows, so that no thread needs a private k x d buffer. Sums are
+exact (:mod:`polymeans.kernels.exact`), so neither the split nor the order of rows matters.
 """
 
 import numpy as np
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.rows import add_row, exact_score, row_dot, squared_distance
+from polymeans.kernels.exact import rounded
+from polymeans.kernels.rows import add_row, exact_score, squared_distance
 
 
 @kernel
@@ -35,103 +35,120 @@ def group_by_label(
 
 
 @kernel
-def dot(a, b):
-    """Inner product in a fixed order (a threaded BLAS would not promise one)."""
-    n = a.shape[0]
-    s0 = s1 = s2 = s3 = 0.0
-    t = 0
-    while t + 4 <= n:
-        s0 += np.float64(a[t]) * np.float64(b[t])
-        s1 += np.float64(a[t + 1]) * np.float64(b[t + 1])
-        s2 += np.float64(a[t + 2]) * np.float64(b[t + 2])
-        s3 += np.float64(a[t + 3]) * np.float64(b[t + 3])
-        t += 4
-    while t < n:
-        s0 += np.float64(a[t]) * np.float64(b[t])
-        t += 1
-    return (s0 + s1) + (s2 + s3)
-
-
-@kernel
-def resum(
+def sum_members(
     rows,  # IN  row container
     weights,  # IN  (n,)
-    clusters,  # IN  clusters to sum anew
+    clusters,  # IN  clusters to sum
     starts,  # IN  (k + 1,) group boundaries
     members,  # IN  (n,) rows by cluster
-    mass,  # OUT (k,)
-    sums,  # INOUT (k, d)
-    squares,  # OUT (k,) squared norms of the sums
-    peaks,  # OUT (k,) the same
-    cross,  # OUT (k,) inner products of the new with the old sums
-    previous,  # BUFFER (d,)
-    track,  # IN  whether squares and cross are wanted
+    magics,  # IN  ladder of the sums
+    mass_magics,  # IN  ladder of the masses
+    mass,  # OUT (k, n_mass_rungs)
+    sums,  # OUT (k, n_rungs, d)
 ):
+    """Totals of some clusters from their rows."""
     for j in clusters:
-        total = sums[j]
-        if track:
-            previous[:] = total
-        total[:] = 0.0
-        mass_j = 0.0
+        sums[j] = 0.0
+        mass[j] = 0.0
         for m in range(starts[j], starts[j + 1]):
-            i = members[m]
-            w = weights[i]
-            mass_j += w
-            if w != 0.0:
-                add_row(rows, i, w, total)
-        mass[j] = mass_j
-        if track:
-            squares[j] = dot(total, total)
-            peaks[j] = squares[j]
-            cross[j] = dot(total, previous)
+            _add_member(rows, members[m], weights, 1.0, magics, mass_magics, mass[j], sums[j])
 
 
 @kernel
-def shift_sums(
+def move_members(
     rows,  # IN  row container
     weights,  # IN  (n,)
     clusters,  # IN  clusters to correct
     starts,  # IN  (k + 1,) event boundaries
     events,  # IN  positions into moved; those past n_moved are arrivals
     moved,  # IN  (n_moved,) rows that changed cluster
-    mass,  # INOUT (k,)
-    sums,  # INOUT (k, d)
-    squares,  # INOUT (k,) squared norms of the sums
-    peaks,  # INOUT (k,) their largest values since they were last computed afresh
-    cross,  # OUT (k,) inner products of the new with the old sums
-    track,  # IN  whether squares and cross are wanted (cheap for short rows only)
+    magics,  # IN  ladder of the sums
+    mass_magics,  # IN  ladder of the masses
+    mass,  # INOUT (k, n_mass_rungs)
+    sums,  # INOUT (k, n_rungs, d)
 ):
+    """The same by subtracting rows that left and adding those that came: no rounding, no drift."""
     n_moved = moved.shape[0]
     for j in clusters:
-        total = sums[j]
-        if not track:
-            for e in range(starts[j], starts[j + 1]):
-                arrives = events[e] >= n_moved
-                i = moved[events[e] - n_moved if arrives else events[e]]
-                w = weights[i] if arrives else -weights[i]
-                mass[j] += w
-                add_row(rows, i, w, total)
-            continue
-        # S_old . (S_new - S_old), while the old sums still stand. Then |S_new|^2 follows row by
-        # row from |S + wx|^2 = |S|^2 + 2w S.x + w^2 |x|^2 = |S|^2 + w (S.x + (S + wx).x).
-        advance = 0.0
         for e in range(starts[j], starts[j + 1]):
             arrives = events[e] >= n_moved
             i = moved[events[e] - n_moved if arrives else events[e]]
-            advance += (weights[i] if arrives else -weights[i]) * row_dot(rows, i, total)
-        cross[j] = squares[j] + advance
-        for e in range(starts[j], starts[j + 1]):
-            arrives = events[e] >= n_moved
-            i = moved[events[e] - n_moved if arrives else events[e]]
-            w = weights[i] if arrives else -weights[i]
-            mass[j] += w
-            before = row_dot(rows, i, total)
-            add_row(rows, i, w, total)
-            squares[j] += w * (before + row_dot(rows, i, total))
-            peaks[j] = max(peaks[j], squares[j])
-        if squares[j] < 0.5 * peaks[j]:
-            squares[j] = dot(total, total)  # what cancellation left would not be accurate
-            peaks[j] = squares[j]
+            sign = 1.0 if arrives else -1.0
+            _add_member(rows, i, weights, sign, magics, mass_magics, mass[j], sums[j])
+
+
+@kernel
+def _add_member(rows, i, weights, sign, magics, mass_magics, mass, sums):
+    w = weights[i]
+    if w != 0.0:
+        _add_mass(sign * w, mass_magics, mass)
+        add_row(rows, i, sign * w, magics, sums)
+
+
+@kernel
+def _add_mass(weight, magics, mass):
+    for r in range(magics.shape[0]):
+        part = (weight + magics[r]) - magics[r]
+        mass[r] += part
+        weight -= part
+    mass[magics.shape[0]] += weight
+
+
+@kernel
+def add_masses(
+    labels,  # IN  (n,)
+    weights,  # IN  (n,)
+    magics,  # IN  ladder of the masses
+    mass,  # INOUT (k, n_mass_rungs)
+):
+    """Masses alone."""
+    for i in range(labels.shape[0]):
+        _add_mass(weights[i], magics, mass[labels[i]])
+
+
+@kernel
+def compare_sums(
+    rungs,  # IN  (k, n_rungs, d) sums on a ladder
+    clusters,  # IN  clusters to look at
+    known,  # IN  (k, d) sums of an earlier time
+    squares,  # OUT (k,) squared norms of the sums
+    cross,  # OUT (k,) inner products with the earlier ones
+):
+    """In one fixed order, so that equal sums give equal bits whatever has happened to them."""
+    d = known.shape[1]
+    for j in clusters:
+        total, before = rungs[j], known[j]
+        s0 = s1 = s2 = s3 = 0.0
+        c0 = c1 = c2 = c3 = 0.0
+        t = 0
+        while t + 4 <= d:
+            v0, v1 = rounded(total, t), rounded(total, t + 1)
+            v2, v3 = rounded(total, t + 2), rounded(total, t + 3)
+            s0 += v0 * v0
+            s1 += v1 * v1
+            s2 += v2 * v2
+            s3 += v3 * v3
+            c0 += v0 * before[t]
+            c1 += v1 * before[t + 1]
+            c2 += v2 * before[t + 2]
+            c3 += v3 * before[t + 3]
+            t += 4
+        while t < d:
+            v0 = rounded(total, t)
+            s0 += v0 * v0
+            c0 += v0 * before[t]
+            t += 1
+        squares[j] = (s0 + s1) + (s2 + s3)
+        cross[j] = (c0 + c1) + (c2 + c3)
+
+
+@kernel
+def round_sums(rungs, clusters, out):
+    """``out[j]`` = the sums of cluster j, rounded once, for some clusters."""
+    for j in clusters:
+        total = rungs[j]
+        for t in range(out.shape[1]):
+            out[j, t] = rounded(total, t)
 
 
 @kernel
@@ -148,14 +165,6 @@ def own_distances(
     for position in range(lo, hi):
         i = order[position]
         out[i] = squared_distance(rows, norms[i], exact_score(rows, i, book, labels[i]))
-
-
-@kernel
-def weighted_squares(values, weights, lo, hi):
-    total = 0.0
-    for i in range(lo, hi):
-        total += values[i] * values[i] * weights[i]
-    return total
 
 
 @kernel

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.aggregation import combine, scale_later_sets, split
 from polymeans.codebooks.multiplicative import fit_multiplicative
+from polymeans.core.threads import running_threads
 from polymeans.engine.assignment import grid_codebook
 from polymeans.engine.lloyd import descend
+from polymeans.engine.runners import BaseRunner
 from polymeans.search.halving import State, distinct, improve, local_search, short_starts
 from polymeans.search.problem import SEARCHABLE, GridProblem, as_grid
 from polymeans.search.summary import Summary, summarize
@@ -74,11 +76,11 @@ class Ledger:
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
     """
 
-    def __init__(self, rows: Any) -> None:
-        self.size = max(1, rows.n_stored)
+    def __init__(self, runner: BaseRunner) -> None:
+        self.size = max(1, runner.n_stored)
         self.passes = 0.0
 
     def add(self, problem: GridProblem) -> None:
@@ -87,7 +89,7 @@ class Ledger:
 
 
 def starting_vectors(
-    rows: Any,
+    runner: BaseRunner,
     sizes: Sequence[int],
     aggregator: str,
     method: str,
@@ -98,7 +100,7 @@ def starting_vectors(
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
     sizes : tuple of int
     aggregator : {"sum", "product"}
     method : {"search", "residual", "k-means++", "random"}
@@ -113,8 +115,8 @@ def starting_vectors(
     passes : float
         Work done, in passes over all rows.
     """
-    ledger = Ledger(rows)
-    vectors = _start_by(method, rows, sizes, aggregator, effort, rng, ledger)
+    ledger = Ledger(runner)
+    vectors = _start_by(method, runner, sizes, aggregator, effort, rng, ledger)
     if aggregator == "product":
         scale_later_sets(split(vectors, sizes))
     return vectors, ledger.passes
@@ -122,7 +124,7 @@ def starting_vectors(
 
 def _start_by(
     method: str,
-    rows: Any,
+    runner: BaseRunner,
     sizes: Sequence[int],
     aggregator: str,
     effort: float,
@@ -130,11 +132,11 @@ def _start_by(
     ledger: "Ledger",
 ) -> NDArray[np.float64]:
     if method == "random":
-        return random_rows(rows, sizes, aggregator, rng)
+        return random_rows(runner, sizes, aggregator, rng)
     if method == "search":
-        candidates = search(rows, sizes, aggregator, effort, rng, ledger)
-        return finalist(rows, candidates, sizes, aggregator, effort, rng, ledger)
-    summary = summarize(rows, sizes, aggregator, rng)
+        candidates = search(runner, sizes, aggregator, effort, rng, ledger)
+        return finalist(runner, candidates, sizes, aggregator, effort, rng, ledger)
+    summary = summarize(runner, sizes, aggregator, rng)
     problem = GridProblem(summary.reduced, summary.weights, sizes, aggregator)
     if method == "k-means++" and problem.n_clusters <= SEARCHABLE:
         vectors = problem.spread_start(rng)
@@ -144,18 +146,18 @@ def _start_by(
 
 
 def random_rows(
-    rows: Any, sizes: Sequence[int], aggregator: str, rng: np.random.Generator
+    runner: BaseRunner, sizes: Sequence[int], aggregator: str, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Every protocentroid a row, such that combinations are of the size of a row."""
-    chance = rows.weights / rows.weights.sum()
-    chosen = rng.choice(rows.n_samples, size=sum(sizes), p=chance)
-    typical = np.sort(rng.choice(rows.n_samples, size=1000, p=chance))
-    sample = rows.matrix()[typical].astype(np.float64)
-    return as_grid(rows.take(chosen).astype(np.float64), sample, sizes[0], aggregator)
+    chance = runner.weights / runner.weights.sum()
+    chosen = rng.choice(len(chance), size=sum(sizes), p=chance)
+    typical = np.sort(rng.choice(len(chance), size=1000, p=chance))
+    sample = runner.rows_at(typical).astype(np.float64)
+    return as_grid(runner.take(chosen).astype(np.float64), sample, sizes[0], aggregator)
 
 
 def finalist(
-    rows: Any,
+    runner: BaseRunner,
     candidates: list[NDArray[np.float64]],
     sizes: Sequence[int],
     aggregator: str,
@@ -167,23 +169,23 @@ def finalist(
     if aggregator == "product":  # before it is cast to the rows' dtype
         for candidate in candidates:
             scale_later_sets(split(candidate, sizes))
-    vectors = candidates[0]
+    frame, vectors = runner.frame, candidates[0]
     if len(candidates) > 1:
-        codebooks = [grid_codebook(rows, start, sizes, aggregator) for start in candidates]
+        codebooks = [grid_codebook(frame, start, sizes, aggregator) for start in candidates]
         for max_iter, n_kept in FINALS:
-            runs = [descend(rows, book, max_iter=max_iter, tol=1e-5) for book in codebooks]
+            runs = [descend(runner, book, max_iter=max_iter, tol=1e-5) for book in codebooks]
             runs.sort(key=lambda run: run.inertia)
             codebooks = [run.codebook for run in runs[:n_kept]]
             ledger.passes += sum(run.n_iter for run in runs)
         vectors = codebooks[0].precise
     n_clusters = int(np.prod(sizes))
-    if n_clusters > SEARCHABLE or rows.n_samples * max(rows.n_features, n_clusters) > POLISHED:
+    if n_clusters > SEARCHABLE or frame.n_samples * max(frame.n_features, n_clusters) > POLISHED:
         return vectors
-    return polish(rows, vectors, sizes, aggregator, effort, rng, ledger)
+    return polish(runner, vectors, sizes, aggregator, effort, rng, ledger)
 
 
 def polish(
-    rows: Any,
+    runner: BaseRunner,
     vectors: NDArray[np.float64],
     sizes: Sequence[int],
     aggregator: str,
@@ -192,9 +194,10 @@ def polish(
     ledger: Ledger,
 ) -> NDArray[np.float64]:
     """Some moves on all rows."""
-    points = rows.take(np.arange(rows.n_samples))
-    mean = rows.weights @ points / rows.weights.sum() if aggregator == "sum" else 0.0
-    problem = GridProblem(points - mean, rows.weights, sizes, aggregator)
+    points = runner.take(np.arange(runner.frame.n_samples))
+    weights = runner.weights
+    mean = weights @ points / weights.sum() if aggregator == "sum" else 0.0
+    problem = GridProblem(points - mean, weights, sizes, aggregator)
     start = vectors.copy()
     start[: sizes[0]] -= mean
     budget = min(POLISH_PASSES * effort, effort * CHEAP / problem.pass_cost)
@@ -207,7 +210,7 @@ def polish(
 
 
 def search(
-    rows: Any,
+    runner: BaseRunner,
     sizes: Sequence[int],
     aggregator: str,
     effort: float,
@@ -218,7 +221,7 @@ def search(
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
     sizes : tuple of int
         Number of protocentroids in each set.
     aggregator : {"sum", "product"}
@@ -231,9 +234,9 @@ def search(
     -------
     list of ndarray of shape (h_1 + ... + h_p, n_features)
     """
-    summary = summarize(rows, sizes, aggregator, rng)
+    summary = summarize(runner, sizes, aggregator, rng)
     problem = GridProblem(summary.reduced, summary.weights, sizes, aggregator, summary.offset)
-    map_ = rows.threads.map
+    map_ = running_threads().map
     if problem.n_clusters > SEARCHABLE:
         order = larger_first(sizes)
         starts = map_(lambda own: problem.residual_start(own, order), rng.spawn(LIGHT_STARTS))

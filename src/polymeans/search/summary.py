@@ -16,7 +16,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.lloyd import descend
-from polymeans.engine.rows import DenseRows
+from polymeans.engine.runners import BaseRunner, LocalRunner
 
 #: Columns a search problem has at most, unless the data have hardly more.
 COLUMNS = 128
@@ -51,13 +51,13 @@ class Summary:
 
 
 def summarize(
-    rows: Any, sizes: Sequence[int], aggregator: str, rng: np.random.Generator
+    runner: BaseRunner, sizes: Sequence[int], aggregator: str, rng: np.random.Generator
 ) -> Summary:
     """Micro-centroids of the rows and their principal or sampled columns.
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
     sizes : tuple of int
         The more centroids, the finer the summary.
     aggregator : {"sum", "product"}
@@ -68,19 +68,20 @@ def summarize(
     Summary
     """
     n_micro = max(min(max(FEWEST, 20 * int(np.prod(sizes))), MOST), 20 * max(sizes))
-    chosen = np.flatnonzero(rows.weights > 0)
+    weights = runner.weights
+    chosen = np.flatnonzero(weights > 0)
     enough = len(chosen) <= _WORTHWHILE * n_micro
-    weights = rows.weights[chosen]
+    weights = weights[chosen]
     if len(chosen) > SAMPLED * n_micro:
         chosen, weights = draw_rows(chosen, weights, SAMPLED * n_micro, rng)
-    if rows.is_sparse:
+    if runner.frame.is_sparse:
         return _summarize_sparse(
-            rows, chosen, weights, None if enough else n_micro, aggregator, rng
+            runner, chosen, weights, None if enough else n_micro, aggregator, rng
         )
 
-    points, offset = rows.take(chosen), 0.0
+    points, offset = runner.take(chosen), 0.0
     if not enough:
-        points, weights, offset, _ = micro_centroids(points, weights, n_micro, rows.threads, rng)
+        points, weights, offset, _ = micro_centroids(points, weights, n_micro, rng)
     mean = np.zeros(points.shape[1])
     if aggregator == "sum":
         mean = weights @ points / weights.sum()
@@ -117,7 +118,7 @@ def draw_rows(
 
 
 def _summarize_sparse(
-    rows: Any,
+    runner: BaseRunner,
     chosen: NDArray[np.int64],
     weights: NDArray[np.float64],
     n_micro: int | None,
@@ -125,7 +126,7 @@ def _summarize_sparse(
     rng: np.random.Generator,
 ) -> Summary:
     """The same for CSR rows: few columns first, since in all of them nothing may become dense."""
-    sources, source_weights = rows.matrix()[chosen], weights
+    sources, source_weights = runner.rows_at(chosen), weights
     basis = None
     if sources.shape[1] <= _WORTHWHILE * COLUMNS:
         points = sources.toarray()
@@ -141,9 +142,7 @@ def _summarize_sparse(
         points = sources[:, np.sort(columns)].toarray()
     membership, offset = None, 0.0
     if n_micro is not None:
-        points, weights, offset, membership = micro_centroids(
-            points, weights, n_micro, rows.threads, rng
-        )
+        points, weights, offset, membership = micro_centroids(points, weights, n_micro, rng)
     if basis is not None:
         total = float(source_weights @ np.asarray(sources.multiply(sources).sum(axis=1)).ravel())
         offset = max(0.0, total - float(weights @ np.sum(points**2, axis=1)))
@@ -157,26 +156,26 @@ def micro_centroids(
     points: NDArray[Any],
     weights: NDArray[np.float64],
     n_micro: int,
-    threads: Any,
     rng: np.random.Generator,
 ) -> tuple[NDArray[Any], NDArray[np.float64], float, NDArray[np.int64]]:
     """Means of many small clusters, their masses, the scatter within, and who went where.
 
     Two rounds of k-means from random rows: good enough, and cheap.
     """
-    rows = DenseRows(np.ascontiguousarray(points), weights, threads, False)
+    runner = LocalRunner(np.ascontiguousarray(points), weights)
+    frame = runner.frame
     # Heavy rows first; the lightest keep a chance, so that there are enough to draw from.
     chance = None
     if weights.min() < weights.max():
         chance = np.maximum(weights / weights.sum(), 1e-12 / len(weights))
         chance /= chance.sum()
     seeds = rng.choice(len(points), min(n_micro, len(points)), replace=False, p=chance)
-    codebook = make_codebook(rows, rows.external(rows.take(np.sort(seeds))))
-    run = descend(rows, codebook, algorithm="lloyd", max_iter=2, tol=0.0)
-    masses = np.bincount(run.labels, weights, minlength=codebook.n_clusters)
+    codebook = make_codebook(frame, frame.external(runner.take(np.sort(seeds))))
+    run = descend(runner, codebook, algorithm="lloyd", max_iter=2, tol=0.0)
+    masses = runner.masses(run.labels, codebook.n_clusters) * frame.weight_unit
     used = masses > 0
     position = np.cumsum(used) - 1
-    centers = run.codebook.to_array(rows)[used].astype(np.float64)
+    centers = run.codebook.to_array(frame)[used].astype(np.float64)
     return centers, masses[used], run.inertia, position[run.labels]
 
 

@@ -16,7 +16,6 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 from sklearn.preprocessing import normalize
 
 from polymeans.codebooks.metric import squared_norms
-from polymeans.engine.threads import Threads
 from polymeans.spaces.maps import KernelMap, LinearMap, kernel_values
 from polymeans.spaces.spectral import above_rounding, leading_directions, signs_of
 
@@ -65,9 +64,9 @@ class Space:
         """What one in this space is worth to the user."""
         return 1.0 if self.spherical or self.map.unit else self.unit
 
-    def coordinates(self, X: Any, threads: Threads) -> NDArray[np.float64]:
+    def coordinates(self, X: Any) -> NDArray[np.float64]:
         """Rows, also new ones, in this space."""
-        rows = self.map(prepared(X, self.unit, self.spherical), threads)
+        rows = self.map(prepared(X, self.unit, self.spherical))
         rows -= self.mean
         return rows if self.turn is None else rows @ self.turn
 
@@ -101,7 +100,6 @@ def find_space(
     weights: NDArray[np.float64],
     wish: Wish,
     unit: float,
-    threads: Threads,
     rng: np.random.Generator,
 ) -> tuple[Space, NDArray[np.float64]]:
     """The space wished for, and the rows in it.
@@ -115,7 +113,6 @@ def find_space(
     wish : Wish
     unit : float
         What rows were divided by.
-    threads : Threads
     rng : Generator
 
     Returns
@@ -135,7 +132,7 @@ def find_space(
         way, discarded = _kernel_map(rows, gram, weights, replace(wish, kernel="linear"), rng)
     else:
         way, discarded = _linear_map(rows, weights, wish, rng)
-    inside = way(rows, threads)
+    inside = way(rows)
     mean = weights @ inside / weights.sum()
     # What is left of rows that are all alike, once their mean is subtracted.
     noise = (8 * np.finfo(np.float64).eps) ** 2 * float(weights @ squared_norms(inside))

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from polymeans.codebooks.alternating import AlternatingCodebook
 from polymeans.codebooks.metric import MetricCodebook, squared_norms
-from polymeans.engine.assignment import make_rows, make_statistics
+from polymeans.core.frame import power_of_two_unit
 from polymeans.engine.lloyd import descend
 from polymeans.engine.ridge import RidgeSolver
-from polymeans.engine.rows import power_of_two_unit
+from polymeans.engine.runners import LocalRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
-from polymeans.engine.threads import Threads
 from polymeans.spaces.embedding import Space, Wish, find_space, prepared
 from polymeans.spaces.spectral import leading_directions
 
@@ -87,13 +87,13 @@ class Fitting:
         return self.heaviest * self.length * self.length
 
     def first_labels(
-        self, rows: Any, start: str, n_clusters: int, max_iter: int, rng: Any
+        self, runner: LocalRunner, start: str, n_clusters: int, max_iter: int, rng: RandomState
     ) -> NDArray[np.int32]:
         """Labels of k-means in the space, or of its starting centers.
 
         Parameters
         ----------
-        rows : DenseRows or SparseRows
+        runner : LocalRunner
             The fit's rows, divided by the roots of the scatter in a decomposed space.
         start : {"k-means", "k-means++", "mixed"}
         n_clusters : int
@@ -106,14 +106,14 @@ class Fitting:
         """
         white = start == "mixed" and next(self.number) % 2 == 1
         if self.space is not None and not white:
-            plain = rows.matrix() * np.sqrt(self.space.squares + self.rho)
-            rows = make_rows(plain, rows.weights, rows.threads, False)
-        codebook = codebook_of_rows(rows, METHODS["k-means++"](rows, n_clusters, rng))
+            plain = runner.matrix() * np.sqrt(self.space.squares + self.rho)
+            runner = LocalRunner(plain, runner.weights)
+        codebook = codebook_of_rows(runner, METHODS["k-means++"](runner, n_clusters, rng))
         n_steps = 0 if start == "k-means++" else max_iter
-        return descend(rows, codebook, max_iter=n_steps, tol=0.0).labels
+        return descend(runner, codebook, max_iter=n_steps, tol=0.0).labels
 
     def codebook_of(
-        self, labels: NDArray[np.int32], rows: Any, n_clusters: int, algorithm: str
+        self, labels: NDArray[np.int32], runner: LocalRunner, n_clusters: int, algorithm: str
     ) -> MetricCodebook:
         """Centers and metric for given labels."""
         if self.solver is not None:
@@ -127,9 +127,7 @@ class Fitting:
             squares = self.space.squares
             total = float(np.sum(np.log1p(squares / self.rho)))
             codebook = MetricCodebook(n_clusters, len(squares), self.rho, total)
-        statistics = make_statistics(rows, codebook)
-        change = statistics.update(np.full_like(labels, -1), labels)
-        codebook.refit(statistics, change.clusters)
+        codebook.refit(runner.statistics_of(labels, codebook))
         return codebook
 
     def input_means(self, labels: NDArray[np.int32], weights: Any, n_clusters: int) -> NDArray[Any]:
@@ -151,7 +149,6 @@ def begin(
     wish: Wish,
     ridge: Ridge,
     n_clusters: int,
-    threads: Threads,
     rng: np.random.Generator,
 ) -> tuple[Any, NDArray[np.float64], Fitting]:
     """Rows in the space that is wished for, their weights, and the fit that begins.
@@ -164,7 +161,6 @@ def begin(
         With the solver "cg" nothing is decomposed.
     ridge : Ridge
     n_clusters : int
-    threads : Threads
     rng : Generator
 
     Returns
@@ -190,9 +186,9 @@ def begin(
             if (rows != rows[0]).any():  # of equal rows rounding would leave differences
                 fitting.origin = (weights @ rows / weights.sum()).astype(np.float64)
             rows = fitting.rows = (rows - fitting.origin).astype(X.dtype)
-        _solve_with_rows(fitting, weights, ridge, n_clusters, threads, rng)
+        _solve_with_rows(fitting, weights, ridge, n_clusters, rng)
         return rows, weights, fitting
-    space, inside = find_space(rows, weights, wish, unit, threads, rng)
+    space, inside = find_space(rows, weights, wish, unit, rng)
     total, r = float(space.squares.sum()), len(space.squares)
     full = wish.embedding is None
     automatic = total / float(weights.sum() * heaviest) if full else _RIDGE * total / r
@@ -216,19 +212,18 @@ def _solve_with_rows(
     weights: NDArray[np.float64],
     ridge: Ridge,
     n_clusters: int,
-    threads: Threads,
     rng: np.random.Generator,
 ) -> None:
     """Prepare to solve with the rows instead of decomposing them."""
-    rows = make_rows(fitting.rows, weights, threads, False)
-    X = rows.matrix()
+    runner = LocalRunner(fitting.rows, weights)
+    X, weights = runner.matrix(), runner.weights
     mean = np.asarray(weights @ X).ravel() / weights.sum()
     scatter = float(weights @ squared_norms(X)) - float(weights.sum() * (mean @ mean))
     automatic = scatter / float(weights.sum() * fitting.heaviest)
     fitting.rho = ridge.value(automatic, fitting.scale, scatter)
     n_apart = max(1, min(2 * n_clusters, min(X.shape) - 1))
     directions, squares = leading_directions(X, weights, None, n_apart, "auto", rng)
-    fitting.solver = RidgeSolver(rows, fitting.rho, directions, squares)
+    fitting.solver = RidgeSolver(runner, fitting.rho, directions, squares)
 
 
 def _without_empty_rows(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import normalize
 
-from polymeans.engine.threads import Threads, reduction_blocks
+from polymeans.core.threads import product_blocks, running_threads
 
 #: Entries of a block of kernel values.
 _BLOCK = 2**22
@@ -23,7 +23,7 @@ class LinearMap:
     offset: NDArray[np.float64]  #: (r,)
     unit: bool
 
-    def __call__(self, X: Any, threads: Threads) -> NDArray[np.float64]:
+    def __call__(self, X: Any) -> NDArray[np.float64]:
         """Rows in the space."""
         out = np.empty((X.shape[0], self.directions.shape[1]))
 
@@ -32,7 +32,7 @@ class LinearMap:
             part = X[lo:hi].astype(np.float64, copy=False) @ self.directions - self.offset
             out[lo:hi] = normalize(part, copy=False) if self.unit else part
 
-        threads.map(fill, reduction_blocks(len(out)))
+        running_threads().map(fill, product_blocks(len(out)))
         return out
 
 
@@ -48,7 +48,7 @@ class KernelMap:
     means: NDArray[np.float64] | None  #: (n,) mean kernel value with each of them
     unit: bool
 
-    def __call__(self, X: Any, threads: Threads) -> NDArray[np.float64]:
+    def __call__(self, X: Any) -> NDArray[np.float64]:
         """Rows in the space."""
         n, r = X.shape[0], self.coefficients.shape[1]
         out = np.empty((n, r))

@@ -1,10 +1,11 @@
 """What clusters make of their space: the transform that belongs to them, and exchanges of rows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from polymeans.engine.runners import LocalRunner
 
 #: What is left of a direction that the clusters explain to the last digit.
 _NOTHING = 1e-14
@@ -42,13 +43,15 @@ def _stretched(weighted: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
     return axes, 1.0 / np.maximum(1.0 - lengths**2, _NOTHING)
 
 
-def exchange_rows(rows: Any, labels: NDArray[np.int32], n_clusters: int) -> NDArray[np.int32]:
+def exchange_rows(
+    runner: LocalRunner, labels: NDArray[np.int32], n_clusters: int
+) -> NDArray[np.int32]:
     """Labels after moving single rows as long as that lowers ``log det(W + rho I)``.
 
     Parameters
     ----------
-    rows : DenseRows
-        Divided by the roots of the total scatter plus rho.
+    runner : LocalRunner
+        Of rows divided by the roots of the total scatter plus rho.
     labels : ndarray of shape (n_samples,)
     n_clusters : int
 
@@ -58,12 +61,13 @@ def exchange_rows(rows: Any, labels: NDArray[np.int32], n_clusters: int) -> NDAr
     """
     from polymeans.kernels.exchange import exchange
 
-    points, labels, best, lowest = rows.matrix(), labels.copy(), labels, np.inf
+    points, weights = runner.matrix(), runner.weights
+    labels, best, lowest = labels.copy(), labels, np.inf
     for _ in range(_ROUNDS):
-        masses = np.bincount(labels, rows.weights, minlength=n_clusters)
-        sizes = np.bincount(labels[rows.weights > 0], minlength=n_clusters)
+        masses = np.bincount(labels, weights, minlength=n_clusters)
+        sizes = np.bincount(labels[weights > 0], minlength=n_clusters)
         sums = np.zeros((n_clusters, points.shape[1]))
-        np.add.at(sums, labels, rows.weights[:, None] * points)
+        np.add.at(sums, labels, weights[:, None] * points)
         some = np.where(masses > 0, masses, 1.0)[:, None]
         axes, stretch = _stretched(sums / np.sqrt(some))
         log_det = -float(np.log(stretch).sum())
@@ -71,9 +75,7 @@ def exchange_rows(rows: Any, labels: NDArray[np.int32], n_clusters: int) -> NDAr
             return best
         best, lowest = labels.copy(), log_det
         inverse = np.eye(points.shape[1]) + (axes.T * (stretch - 1)) @ axes
-        n_moved = exchange(
-            points, rows.weights, sums / some, masses, sizes, inverse, labels, _SWEEPS
-        )
+        n_moved = exchange(points, weights, sums / some, masses, sizes, inverse, labels, _SWEEPS)
         if n_moved == 0:
             break
     return best

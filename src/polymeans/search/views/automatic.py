@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.orthogonal import basis_of
+from polymeans.core.threads import running_threads
+from polymeans.engine.runners import BaseRunner
 from polymeans.search.views.gain import TIGHTEST, entropy, gain, price, scatters
 from polymeans.search.views.independent import CONTRASTS, Tree, mutual_information, unmix
 from polymeans.search.views.sample import lift, make_problem, reduce_rows
@@ -213,15 +215,15 @@ class Outcome:
 
 
 def automatic_start(
-    rows: Any, resolution: float, rng: np.random.Generator
+    runner: BaseRunner, resolution: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], Any, Outcome]:
     """Centers and subspaces of the views worth having, in engine coordinates, and how chosen.
 
     From there it is only downhill: the lowest cost of all would often give the dimensions with the
     most scatter to several views, and lose what was just found.
     """
-    map_ = rows.threads.map
-    reduced = reduce_rows(rows, 2 * _COMPONENTS, rng)
+    map_ = running_threads().map
+    reduced = reduce_rows(runner, 2 * _COMPONENTS, rng)
     choice = choose_views(reduced.points, reduced.weights, resolution, rng, map_)
     outcome = Outcome((), [p.as_row() for p in choice.proposals], False)
     if not choice.sizes:

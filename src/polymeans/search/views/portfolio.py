@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.core.threads import running_threads
+from polymeans.engine.runners import BaseRunner
 from polymeans.search.views.kicks import exchange, kick
 from polymeans.search.views.population import search_population
 from polymeans.search.views.problem import CROWDED, Candidate, Problem, is_crowded
@@ -145,7 +147,7 @@ def _distinct(states: list[Candidate], n: int) -> list[Candidate]:
 
 
 def starting_vectors(
-    rows: Any,
+    runner: BaseRunner,
     sizes: tuple[int, ...],
     start: str,
     effort: float,
@@ -155,7 +157,7 @@ def starting_vectors(
 
     Parameters
     ----------
-    rows : DenseRows or SparseRows
+    runner : Runner
     sizes : tuple of int
     start : {"search", "random"}
         How to begin.
@@ -168,13 +170,13 @@ def starting_vectors(
         Within the subspaces; those of the first view from the origin, the others from the mean.
     views : Views
     """
-    n_components = max(n_axes(sizes), min(rows.n_features, _ALL))
+    n_components = max(n_axes(sizes), min(runner.frame.n_features, _ALL))
     exact = max(_EXACT, 4 * n_components) if is_crowded(sizes) else None
-    reduced = reduce_rows(rows, n_components, rng, exact=exact)
+    reduced = reduce_rows(runner, n_components, rng, exact=exact)
     problem = make_problem(reduced, sizes)
     if start == "random":
         plain = problem.plain(problem.n_wanted)
         best = problem.descend(orthogonal_parts(problem, plain, rng), _SHORT)
     else:
-        best = search(problem, effort, rng, rows.threads.map)[0]
+        best = search(problem, effort, rng, running_threads().map)[0]
     return lift(problem, best, reduced)

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.engine.runners import BaseRunner
 from polymeans.search.summary import draw_rows, principal_axes
 from polymeans.search.views.problem import AS_WIDE, Candidate, Problem
 
@@ -27,7 +28,7 @@ class Reduced:
 
 
 def reduce_rows(
-    rows: Any,
+    runner: BaseRunner,
     n_axes: int,
     rng: np.random.Generator,
     n_rows: int = ROWS,
@@ -37,15 +38,16 @@ def reduce_rows(
 
     They are exact where neither rows nor columns are more than ``exact``.
     """
-    n_axes = min(n_axes, rows.n_features)
+    n_axes = min(n_axes, runner.frame.n_features)
     exact = 4 * n_axes if exact is None else exact
-    chosen = np.flatnonzero(rows.weights > 0)
+    weights = runner.weights
+    chosen = np.flatnonzero(weights > 0)
     # Only their ratios matter, and sums of extreme ones would leave the range of numbers.
-    weights = rows.weights[chosen] / rows.weights.max()
+    weights = weights[chosen] / weights.max()
     if len(chosen) > n_rows:
         chosen, weights = draw_rows(chosen, weights, n_rows, rng)
     shares = weights / weights.sum()
-    X = rows.matrix()[chosen]
+    X = runner.rows_at(chosen)
     mean = np.asarray(shares @ X, dtype=np.float64).ravel()
     if sp.issparse(X):
         axes = _sparse_axes(X, shares, mean, n_axes, max(exact, 512), rng)

@@ -10,14 +10,15 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 import joblib
 
-#: Rows a task takes when partial results are added up: independent of the number of threads, so
-#: that the order of additions is too.
-REDUCTION_ROWS = 4096
+#: Rows that go through one BLAS product: independent of the number of threads, because the height
+#: of a matrix decides how BLAS rounds.
+PRODUCT_ROWS = 4096
 
 
 def effective_n_threads(n_threads: int | None = None) -> int:
@@ -37,7 +38,7 @@ def effective_n_threads(n_threads: int | None = None) -> int:
 
     Examples
     --------
-    >>> from polymeans.engine.threads import effective_n_threads
+    >>> from polymeans.core.threads import effective_n_threads
     >>> effective_n_threads(3)
     3
     """
@@ -99,7 +100,7 @@ _one_blas_thread = _OneBlasThread()
 
 
 class Threads:
-    """A pool for the length of a ``with`` block.
+    """A pool for the length of a ``with`` block; :func:`running_threads` finds it from inside.
 
     Parameters
     ----------
@@ -120,9 +121,11 @@ class Threads:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="polymeans")
         if self._one_blas_thread:
             _one_blas_thread.begin()
+        self._outer = _running.set(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
+        _running.reset(self._outer)
         if self._one_blas_thread:
             _one_blas_thread.end()
         if self._pool is not None:
@@ -156,6 +159,19 @@ class Threads:
         return list(itertools.pairwise(edges))
 
 
-def reduction_blocks(n: int) -> list[tuple[int, int]]:
-    """Blocks of rows whose partial results are added in this order, for any thread count."""
-    return [(lo, min(lo + REDUCTION_ROWS, n)) for lo in range(0, n, REDUCTION_ROWS)]
+_running: ContextVar[Threads | None] = ContextVar("polymeans_threads", default=None)
+
+
+def running_threads() -> Threads:
+    """The pool of the innermost ``with`` block, or none: work is then done one after another.
+
+    Codebooks use it for their own small work, so that they need not carry a pool along when they
+    are pickled and sent. A worker thread has no pool of its own, so calls do not nest.
+    """
+    threads = _running.get()
+    return Threads(1) if threads is None else threads
+
+
+def product_blocks(n: int) -> list[tuple[int, int]]:
+    """Ranges of rows that go through one BLAS product each, for any thread count."""
+    return [(lo, min(lo + PRODUCT_ROWS, n)) for lo in range(0, n, PRODUCT_ROWS)]

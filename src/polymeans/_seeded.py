@@ -1,0 +1,82 @@
+"""Estimators that begin with k rows: how they are chosen, and how given centroids are checked."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans._base import (
+    CentroidEstimator,
+    FitState,
+    RowsInfo,
+    checked_array,
+    warn_of_missing_clusters,
+)
+from polymeans._validation import check_choice, check_integer
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.core.frame import Frame
+from polymeans.engine.assignment import make_codebook
+from polymeans.engine.lloyd import Run
+from polymeans.engine.seeding import METHODS, codebook_of_rows
+
+
+class SeededEstimator(CentroidEstimator):
+    """Base of estimators with parameters ``n_clusters``, ``init`` and ``n_init``."""
+
+    @property
+    def _n_centroids(self) -> int:
+        return self.n_clusters
+
+    def _check_own_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, tuple(METHODS), "Or give an array or a callable.")
+
+    def _check_start(self, info: RowsInfo) -> Any:
+        if info.shape[0] < self.n_clusters:
+            raise ValueError(
+                f"n_samples={info.shape[0]} should be >= n_clusters={self.n_clusters}. "
+                "Ask for fewer clusters or give more rows."
+            )
+        if isinstance(self.init, str) or callable(self.init):
+            return self.init
+        return [self._check_centers(self.init, info.shape[1], info.dtype)]
+
+    def _check_centers(self, centers: Any, n_features: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        choices = (
+            f"one of {', '.join(map(repr, METHODS))}, a callable, or an array of shape "
+            "(n_clusters, n_features)"
+        )
+        shape = (self.n_clusters, n_features)
+        return checked_array("init", centers, shape, "(n_clusters, n_features)", choices, dtype)
+
+    def _n_runs(self, start: Any) -> int:
+        if not isinstance(start, str) and not callable(start):
+            return self._runs_from_given()
+        if self.n_init == "auto":
+            return 10 if callable(start) or start == "random" else 1
+        return int(self.n_init)
+
+    def _free_start(self, state: FitState) -> BaseCodebook:
+        """Free centroids to begin with."""
+        start, runner = state.start, state.runner
+        if isinstance(start, str):
+            chosen = METHODS[start](runner, self.n_clusters, state.rng)
+            return codebook_of_rows(runner, chosen)
+        if callable(start):
+            frame = runner.frame
+            given = start(state.all_rows(), self.n_clusters, random_state=state.rng)
+            start = [self._check_centers(given, frame.n_features, frame.dtype)]
+        return make_codebook(runner.frame, start[0])
+
+    def _vectors(self, codebook: BaseCodebook, state: FitState) -> dict[str, Any]:
+        return {"cluster_centers_": codebook.to_array(state.frame)}
+
+    def _fitted_vectors(self) -> list[NDArray[Any]]:
+        return [self.cluster_centers_]
+
+    def _codebook(self, frame: Frame, vectors: list[NDArray[Any]]) -> BaseCodebook:
+        return make_codebook(frame, vectors[0])
+
+    def _warn(self, run: Run) -> None:
+        warn_of_missing_clusters(run.labels, self.n_clusters)

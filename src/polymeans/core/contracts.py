@@ -1,0 +1,166 @@
+"""The contracts between the parts of a fit, with their formulas.
+
+A fit alternates two things. A *runner* has the rows: it gives each one its nearest centroid and
+adds up what the rows of each cluster come to. A *codebook* has the centroids: it refits them to
+those totals. Neither looks into the other, so threads, files, clusters of machines and sites that keep
+their rows are different runners, and structures of centroids are different codebooks.
+
+In the formulas w are weights, x rows in the engine's coordinates (see
+:class:`~polymeans.core.frame.Frame`), v_c centroids, n_c and S_c masses and sums of clusters, o the
+frame's origin.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.core.exact_sums import ExactSum, Ladder, TermRange
+from polymeans.core.frame import Frame, MeasuredFrame
+from polymeans.core.statistics import (
+    CellStatistics,
+    DeferredStatistics,
+    MarginalStatistics,
+    Statistics,
+)
+
+__all__ = [
+    "Block",
+    "CellStatistics",
+    "Codebook",
+    "DeferredStatistics",
+    "ExactSum",
+    "Frame",
+    "Ladder",
+    "MarginalStatistics",
+    "MeasuredFrame",
+    "Runner",
+    "Space",
+    "Statistics",
+    "TermRange",
+]
+
+
+class Block(Protocol):
+    """Rows ``first : first + n_samples`` of the data, dense or CSR, seen through a frame."""
+
+    is_sparse: Any
+    frame: Frame
+    first: int
+    n_samples: int
+    n_features: int
+    weights: NDArray[np.float64]
+    norms: NDArray[np.float64]  #: ``|x - o|``
+    directionless: NDArray[np.int64]  #: rows of zeros where only directions count
+
+    def matrix(self) -> Any:
+        """All rows, in engine coordinates: an array or a CSR array."""
+
+    def dense_rows(self, indices: NDArray[np.integer]) -> NDArray[Any]:
+        """Some rows as an array, in engine coordinates."""
+
+
+class Codebook(Protocol):
+    """A set of centroids, whatever they are made of. It never touches rows."""
+
+    n_clusters: int
+    n_features: int
+    #: What it needs the rows to be summed into: ``S_c`` of every cluster, of every protocentroid,
+    #: or of some features at a time.
+    needs: Literal["cells", "marginals", "deferred"]
+    kind: str  #: how rows find their centroid, see :mod:`polymeans.engine.assignment`
+    entangled: bool  #: a change of one cluster may move all centroids
+    by_rows: bool  #: the objective is ``Σ w |x - v|²``
+    relocates: bool  #: empty clusters are given rows inside the loop
+    spherical: bool  #: centroids are directions
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Vectors in each of the sets the centroids are combined from."""
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers stored."""
+
+    def refit(self, statistics: Any) -> NDArray[np.float64]:
+        """Move to the minimum of ``Σ_c n_c |v_c|² - 2 v_c · S_c`` over centroids of this structure.
+
+        Returns ``|v_c - v_c_before|`` for each centroid, never understated. Of centroids without
+        rows nothing is said: they stay, or follow the others.
+        """
+
+    def inertia(self, statistics: Any) -> float:
+        """``Σ w |x|² + Σ_c n_c |v_c|² - 2 v_c · S_c`` (x, v and S about o), the objective.
+
+        NaN where rounding would leave nothing of the difference: ask the runner then.
+        """
+
+    def explicit(self, frame: Frame) -> "Codebook":
+        """The codebook as a user will hold it: divided and rounded to the rows' dtype."""
+
+    def to_array(self, frame: Frame) -> NDArray[Any]:
+        """All centroids in the user's coordinates."""
+
+    def state(self) -> dict[str, Any]:
+        """Arrays and numbers from which ``from_state`` makes the same codebook elsewhere."""
+
+
+class Runner(Protocol):
+    """Who has the rows. Whatever it returns does not depend on how they are cut into blocks."""
+
+    frame: MeasuredFrame
+    blocks: Sequence[Any]  #: all rows, in order
+
+    def begin(self, codebook: Any, algorithm: str) -> None:
+        """Forget all labels: a descent starts."""
+
+    def assign(self, codebook: Any) -> None:
+        """Give each row its nearest centroid: the smallest exact score, the lowest index."""
+
+    @property
+    def n_moved(self) -> int:
+        """Rows whose label is another one than before the last :meth:`assign`."""
+
+    def add_up(self) -> Any:
+        """Statistics of the present labels, of the kind the codebook needs."""
+
+    def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
+        """Give some rows (by global number) other labels."""
+
+    def follow(self, codebook: Any, drift: NDArray[np.float64]) -> None:
+        """The codebook was refitted, and its centroids went this far."""
+
+    def confirm(self, explicit: Any) -> None:
+        """Correct the labels for the explicit form of the codebook they were assigned for."""
+
+    def labels(self) -> NDArray[np.int32]:
+        """The label of every row, in order."""
+
+    def measure(self, codebook: Any) -> float:
+        """``Σ w |x - v|²`` over all rows under the present labels, exact before it is rounded."""
+
+    def farthest(
+        self, codebook: Any, n_rows: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
+        """The rows farthest from their centroids: numbers, squared distances, labels.
+
+        By falling distance, then by number. Distances that rounding could account for are zero.
+        """
+
+    def take(self, rows: NDArray[np.integer]) -> NDArray[Any]:
+        """Some rows by global number, as an array in engine coordinates."""
+
+    def rows_at(self, rows: NDArray[np.integer]) -> Any:
+        """The same in their own container."""
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Of all rows, in order."""
+
+
+class Space(Protocol):
+    """In which coordinates rows are clustered: found once for a fit, then kept for new rows."""
+
+    def coordinates(self, X: Any) -> NDArray[np.float64]:
+        """Rows, also new ones, in this space: ``φ(x)``."""

@@ -1,0 +1,123 @@
+"""How rows are seen: in which unit, from which point, and on which ladder they are added up.
+
+A frame is made once, from a survey of *all* rows, and then shared by every block of them. Nothing
+in it depends on how the rows are cut into blocks, so neither does anything computed through it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.core.exact_sums import Ladder
+from polymeans.core.threads import running_threads
+
+#: Squares of larger (smaller) numbers leave the range of float32; such rows are kept rescaled.
+_LARGEST, _SMALLEST = 1e15, 1e-15
+
+
+def power_of_two_unit(largest: float) -> float:
+    """Scale that brings extreme values near one, exactly; 1 for ordinary values."""
+    if largest == 0 or _SMALLEST <= largest <= _LARGEST:
+        return 1.0
+    return float(2.0 ** np.clip(np.floor(np.log2(largest)), -1000, 1000))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What is known about all rows, and how each of them is seen.
+
+    The engine works in coordinates ``x / unit`` and with weights ``w / weight_unit``. Of sparse
+    rows it keeps the features that occur, the most frequent first.
+    """
+
+    n_samples: int  #: all rows
+    n_features: int  #: of the user's rows
+    dtype: np.dtype[Any]
+    is_sparse: bool
+    spherical: bool  #: rows count by their direction only: they have length one
+    unit: float
+    weight_unit: float
+    shift: NDArray[Any]  #: (n_used,) subtracted from rows and centroids for fast scores
+    shifted: bool  #: whether that is not zero
+    order: NDArray[np.int64]  #: (n_used,) the user's number of each feature (sparse rows)
+    rank: NDArray[np.int32]  #: (n_features,) the way back, -1: no row has it (sparse rows)
+
+    @property
+    def n_used(self) -> int:
+        """Features the engine sees."""
+        return len(self.shift)
+
+    @property
+    def origin(self) -> NDArray[np.float64]:
+        """The shift in float64: where sums and inertia are measured from so as not to cancel."""
+        return self.shift.astype(np.float64)
+
+    def to_user(self, inertia: float) -> float:
+        """Weighted squared distances in the user's units."""
+        # Not a power of the unit, which would raise on overflow.
+        return inertia * self.unit * self.unit * self.weight_unit
+
+    def internal(self, centers: NDArray[Any]) -> NDArray[Any]:
+        """The user's centroids in the coordinates the engine works in (dense rows)."""
+        return np.ascontiguousarray(centers / self.unit, dtype=self.dtype)
+
+    def internal_sparse(self, centers: NDArray[Any]) -> tuple[NDArray[np.float64], ...]:
+        """The same for sparse rows: features that occur, by rank.
+
+        Also their squared norms: of the part outside of these features, and of everything.
+        """
+        from polymeans.kernels import prepare
+
+        out = np.empty((len(centers), self.n_used))
+        outside, total = np.empty(len(centers)), np.empty(len(centers))
+        threads = running_threads()
+        threads.map(
+            lambda r: prepare.take_features(centers, self.rank, self.unit, *r, out, outside, total),
+            threads.ranges(len(centers)),
+        )
+        return out, outside, total
+
+    def external(self, centers: NDArray[Any]) -> NDArray[Any]:
+        """The engine's centroids in the user's coordinates, features and dtype."""
+        if not self.is_sparse:
+            return np.ascontiguousarray(centers * self.unit, dtype=self.dtype)
+        from polymeans.kernels import prepare
+
+        out = np.empty((len(centers), self.n_features), dtype=self.dtype)
+        threads = running_threads()
+        threads.map(
+            lambda r: prepare.put_features(centers, self.order, self.unit, *r, out),
+            threads.ranges(len(centers)),
+        )
+        return out
+
+    def external_directions(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Directions in the engine's coordinates among the user's features."""
+        if not self.is_sparse:
+            return directions
+        outer = np.zeros((len(directions), self.n_features))
+        outer[:, self.order] = directions
+        return outer
+
+
+@dataclass(frozen=True)
+class MeasuredFrame(Frame):
+    """A frame that also holds what all rows add up to: what a fit needs, and labels alone do not.
+
+    With weights w and rows x in the engine's coordinates, o the origin and W the total weight.
+    """
+
+    ladder: Ladder  #: for sums of ``w x``
+    mass_ladder: Ladder  #: for sums of w
+    mass: float  #: ``W = Σ w``
+    mean: NDArray[np.float64]  #: (n_used,) ``Σ w x / W``
+    total_square: float  #: ``Σ w |x - o|²``
+
+    @property
+    def mean_variance(self) -> float:
+        """``(Σ w |x - mean|² / W) / n_features``, what ``tol`` is relative to."""
+        away = self.mean - self.origin
+        spread = self.total_square / self.mass - float(np.sum(away * away))
+        return max(0.0, spread) / self.n_features

@@ -1,0 +1,187 @@
+"""What the rows add up to, cluster by cluster: all that codebooks need to know about them.
+
+For fixed labels ``Σ w |x - v_c|² = Σ w |x|² - 2 Σ_c v_c · S_c + Σ_c n_c |v_c|²`` with the sums
+``S_c`` and masses ``n_c`` of the clusters, so the best centroids of any structure follow from these
+alone. Sums are exact before they are rounded once (:mod:`polymeans.core.exact_sums`): statistics of
+parts add up to those of the whole, bit for bit, whatever the parts are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.core.frame import MeasuredFrame
+from polymeans.core.threads import running_threads
+
+
+@dataclass
+class CellStatistics:
+    """Number of rows, mass and sum of each cluster.
+
+    The rungs hold exact totals; ``mass`` and ``sums`` round them.
+    """
+
+    frame: MeasuredFrame
+    total_square: float  #: ``Σ w |x - o|²`` over all rows, o the frame's origin
+    counts: NDArray[np.int64]  #: (k,) rows of positive weight
+    mass_rungs: NDArray[np.float64]  #: (k, n_mass_rungs)
+    rungs: NDArray[np.float64]  #: (k, n_rungs, n_used) of ``Σ w x``
+    changed: NDArray[np.int64]  #: clusters whose rows changed since the last refit
+    version: object = field(default_factory=object, repr=False)  #: another one after each change
+    _sums: NDArray[np.float64] | None = field(default=None, repr=False)
+    _stale: NDArray[np.bool_] | None = field(default=None, repr=False)
+
+    @classmethod
+    def empty(cls, frame: MeasuredFrame, n_clusters: int) -> "CellStatistics":
+        """No rows yet."""
+        return cls(
+            frame,
+            frame.total_square,
+            np.zeros(n_clusters, dtype=np.int64),
+            np.zeros((n_clusters, frame.mass_ladder.n_rungs)),
+            np.zeros((n_clusters, frame.ladder.n_rungs, frame.n_used)),
+            np.arange(n_clusters),
+        )
+
+    def __add__(self, other: "CellStatistics") -> "CellStatistics":
+        return replace(
+            self,
+            counts=self.counts + other.counts,
+            mass_rungs=self.mass_rungs + other.mass_rungs,
+            rungs=self.rungs + other.rungs,
+            changed=np.arange(len(self.counts)),
+            version=object(),
+            _sums=None,
+            _stale=None,
+        )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """One set of as many vectors as there are clusters."""
+        return (len(self.counts),)
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """``Σ w`` of each cluster, rounded once."""
+        return rounded_mass(self.mass_rungs)
+
+    @property
+    def sums(self) -> NDArray[np.float64]:
+        """``Σ w (x - o)`` of each cluster, o the frame's origin: (k, n_used), rounded once."""
+        from polymeans.kernels import exact
+
+        if self._sums is None:
+            self._sums = np.empty((len(self.counts), self.rungs.shape[2]))
+            stale = np.arange(len(self.counts))
+        else:
+            stale = np.flatnonzero(self._stale)
+        if len(stale):
+            rungs, mass, origin = self.rungs, self.mass, self.frame.origin
+            whole = len(stale) == len(self.counts)
+            part = self._sums if whole else np.empty((len(stale), rungs.shape[2]))
+            chosen = rungs if whole else rungs[stale]
+            threads = running_threads()
+            ranges = threads.ranges(len(stale), smallest=max(1, 2**15 // rungs.shape[2]))
+            if self.frame.shifted:
+                threads.map(
+                    lambda r: exact.round_about(chosen, mass[stale], origin, *r, part), ranges
+                )
+            else:
+                threads.map(lambda r: exact.round_rungs(chosen, *r, part), ranges)
+            if not whole:
+                self._sums[stale] = part
+        self._stale = np.zeros(len(self.counts), dtype=bool)
+        return self._sums
+
+    def touch(self, clusters: NDArray[np.int64]) -> None:
+        """The rungs of some clusters have changed."""
+        self.changed, self.version = clusters, object()
+        if self._stale is not None:
+            self._stale[clusters] = True
+
+
+@dataclass
+class MarginalStatistics:
+    """Masses of all combinations of protocentroids, and the sum of the rows of each of those.
+
+    All that sums of protocentroids need: ``Σ_q h_q`` sums instead of ``Π_q h_q``.
+    """
+
+    frame: MeasuredFrame
+    total_square: float  #: ``Σ w |x - o|²`` over all rows, o the frame's origin
+    sizes: tuple[int, ...]  #: protocentroids in each set
+    counts: NDArray[np.int64]  #: (k,) rows of positive weight of each combination
+    mass_rungs: NDArray[np.float64]  #: (k, n_mass_rungs)
+    rungs: NDArray[np.float64]  #: (h_1 + ... + h_p, n_rungs, n_used), all sets on top of each other
+
+    def __add__(self, other: "MarginalStatistics") -> "MarginalStatistics":
+        return replace(
+            self,
+            counts=self.counts + other.counts,
+            mass_rungs=self.mass_rungs + other.mass_rungs,
+            rungs=self.rungs + other.rungs,
+        )
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """``Σ w`` of each combination, rounded once."""
+        return rounded_mass(self.mass_rungs)
+
+    @property
+    def sums(self) -> NDArray[np.float64]:
+        """``Σ w (x - o)`` of each protocentroid's rows, o the frame's origin, rounded once."""
+        from polymeans.kernels import exact
+
+        out = np.empty((len(self.rungs), self.rungs.shape[2]))
+        if self.frame.shifted:
+            cells = self.mass_rungs.reshape(*self.sizes, -1)
+            marginal = np.concatenate([rounded_mass(part) for part in marginals(cells)])
+            exact.round_about(self.rungs, marginal, self.frame.origin, 0, len(out), out)
+        else:
+            exact.round_rungs(self.rungs, 0, len(out), out)
+        return out
+
+
+@dataclass
+class DeferredStatistics:
+    """Masses of the clusters; sums of a few features at a time, from whoever has the rows.
+
+    For products of protocentroids that are not to cost k x d numbers.
+    """
+
+    frame: MeasuredFrame
+    total_square: float  #: ``Σ w |x - o|²`` over all rows, o the frame's origin
+    counts: NDArray[np.int64]  #: (k,) rows of positive weight
+    mass_rungs: NDArray[np.float64]  #: (k, n_mass_rungs)
+    #: ``feature_sums(first, last)``: sums of ``w (x - o)``, (k, last - first), of some features.
+    feature_sums: Callable[[int, int], NDArray[np.float64]]
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """``Σ w`` of each cluster, rounded once."""
+        return rounded_mass(self.mass_rungs)
+
+
+Statistics = CellStatistics | MarginalStatistics | DeferredStatistics
+
+
+def rounded_mass(rungs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Masses from their rungs (k, n_mass_rungs), rounded once."""
+    if rungs.shape[1] <= 2:
+        return rungs.sum(axis=1)
+    from polymeans.kernels import exact
+
+    out = np.empty((len(rungs), 1))
+    exact.round_rungs(rungs[:, :, None], 0, len(rungs), out)
+    return out[:, 0]
+
+
+def marginals(cells: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Totals of an array over all of its leading axes but one, for each of them in turn.
+
+    The last axis is not one of them.
+    """
+    axes = range(cells.ndim - 1)
+    return [cells.sum(axis=tuple(a for a in axes if a != q)) for q in axes]

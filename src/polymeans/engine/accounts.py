@@ -1,0 +1,230 @@
+"""Statistics that follow labels as they change: the local runner's private business.
+
+Between two iterations only rows that changed cluster matter. Sums are exact, so correcting them by
+the rows that moved gives the bits that summing everything anew would give; which of the two is
+done is a matter of cost alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.core.frame import MeasuredFrame
+from polymeans.core.statistics import (
+    CellStatistics,
+    DeferredStatistics,
+    MarginalStatistics,
+    marginals,
+)
+from polymeans.core.threads import running_threads
+from polymeans.engine.accumulate import add_clusters, mass_statistics
+from polymeans.engine.blocks import Block
+
+#: Correcting a sum by one moved row costs as much as adding this many rows anew: scattered access
+#: for sparse rows costs more than rows that stand next to each other in cache.
+_CORRECTION = {True: 3, False: 1}
+
+#: Up to this many combinations for each protocentroid, dense rows are summed combination by
+#: combination: one pass instead of one for each set, and sums of sums cost nothing.
+_FEW = 8
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an update of the labels changed."""
+
+    clusters: NDArray[np.int64]  #: clusters whose sums changed and that have rows
+    rewritten: NDArray[np.int64]  #: those of them of which any entry may have changed
+    shifted: NDArray[np.int64]  #: and those that differ in the features of their moved rows only
+    moved: NDArray[np.int64]  #: rows that changed cluster
+    starts: NDArray[np.int64]  #: where each cluster's events begin
+    events: NDArray[np.int64]  #: positions into moved (departures), or past its end (arrivals)
+
+    @classmethod
+    def of_everything(cls, n_clusters: int) -> "Change":
+        """All centroids may have moved in all of their entries."""
+        everything = np.arange(n_clusters)
+        return cls(everything, everything, _NONE, _NONE, _NONE, _NONE)
+
+    def followed_by(self, other: "Change") -> "Change":
+        """Both changes together."""
+        clusters = np.union1d(self.clusters, other.clusters)
+        return replace(other, clusters=clusters, rewritten=clusters, shifted=_NONE)
+
+
+class CellAccount:
+    """Statistics of the clusters.
+
+    Parameters
+    ----------
+    block : Block
+    n_clusters : int
+    """
+
+    def __init__(self, block: Block, n_clusters: int) -> None:
+        self.block = block
+        assert isinstance(block.frame, MeasuredFrame)
+        self.statistics = CellStatistics.empty(block.frame, n_clusters)
+
+    def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
+        """Follow the labels from ``previous`` to ``labels``."""
+        from polymeans.kernels import sums
+
+        block, statistics = self.block, self.statistics
+        n_clusters = len(statistics.counts)
+        moved = np.flatnonzero(previous != labels)
+        ends = np.concatenate([previous[moved], labels[moved]])
+        starts = np.zeros(n_clusters + 1, dtype=np.int64)
+        events = np.empty(len(ends), dtype=np.int64)
+        sums.group_by_label(ends, starts, events)
+        n_events = np.diff(starts)
+        was_empty = statistics.counts == 0
+        statistics.counts = np.zeros(n_clusters, dtype=np.int64)
+        sums.count_labels(labels, block.weights, statistics.counts)
+
+        touched = n_events > 0
+        anew = touched & (_CORRECTION[block.is_sparse] * n_events >= statistics.counts)
+        add_clusters(block, labels, np.flatnonzero(anew), statistics.mass_rungs, statistics.rungs)
+        corrected = np.flatnonzero(touched & ~anew)
+        frame, threads = statistics.frame, running_threads()
+        threads.map(
+            lambda share: sums.move_members(
+                block.arrays,
+                block.weights,
+                corrected[slice(*share)],
+                starts,
+                events,
+                moved,
+                frame.ladder.magics,
+                frame.mass_ladder.magics,
+                statistics.mass_rungs,
+                statistics.rungs,
+            ),
+            threads.shares(n_events[corrected]),
+        )
+        statistics.touch(np.flatnonzero(touched))
+        # A cluster without rows keeps its centroid, which its sums say nothing about.
+        with_rows = touched & (statistics.counts > 0)
+        rewritten = np.flatnonzero(with_rows & (anew | was_empty))
+        shifted = np.flatnonzero(with_rows & ~(anew | was_empty))
+        return Change(np.flatnonzero(with_rows), rewritten, shifted, moved, starts, events)
+
+
+class MarginalAccount:
+    """Statistics of grids of centroids, set by set.
+
+    Each set of protocentroids is a clustering of the rows, whose sums are kept current as for free
+    centroids; or the combinations are, where they are few.
+
+    Parameters
+    ----------
+    block : Block
+    sizes : sequence of int
+        Number of protocentroids in each set.
+    """
+
+    def __init__(self, block: Block, sizes: Sequence[int]) -> None:
+        self.block, self.sizes = block, tuple(sizes)
+        self.n_clusters = int(np.prod(self.sizes))
+        by_cell = not block.is_sparse and self.n_clusters <= _FEW * sum(self.sizes)
+        self.accounts = [
+            CellAccount(block, h) for h in ((self.n_clusters,) if by_cell else self.sizes)
+        ]
+        self.by_cell = by_cell
+
+    @property
+    def statistics(self) -> MarginalStatistics:
+        """What the rows add up to under the labels of the last update."""
+        if self.by_cell:
+            cells = self.accounts[0].statistics.rungs
+            parts = marginals(cells.reshape(*self.sizes, -1))
+            shape = cells.shape[1:]
+            rungs = np.concatenate([part.reshape(len(part), *shape) for part in parts])
+        else:
+            rungs = np.concatenate([account.statistics.rungs for account in self.accounts])
+        frame = self.accounts[0].statistics.frame
+        return MarginalStatistics(frame, frame.total_square, self.sizes, *self._masses, rungs)
+
+    def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
+        """Follow the labels from ``previous`` to ``labels``."""
+        self._masses = mass_statistics(self.block, labels, self.n_clusters)
+        if self.by_cell:
+            self.accounts[0].update(previous, labels)
+        else:
+            stride = self.n_clusters
+            for h, account in zip(self.sizes, self.accounts):
+                stride //= h
+                digits = labels // np.int32(stride) % np.int32(h)
+                known = previous >= 0
+                before = np.where(known, previous // np.int32(stride) % np.int32(h), np.int32(-1))
+                account.update(before, digits)
+        return Change.of_everything(self.n_clusters)
+
+
+class DeferredAccount:
+    """Masses of the clusters and the labels; sums of a few features at a time on demand.
+
+    Parameters
+    ----------
+    block : DenseBlock
+    n_clusters : int
+    """
+
+    def __init__(self, block: Block, n_clusters: int) -> None:
+        self.block, self.n_clusters = block, n_clusters
+        self._labels = np.full(block.n_samples, -1, dtype=np.int32)
+
+    @property
+    def statistics(self) -> DeferredStatistics:
+        """What the rows add up to under the labels of the last update."""
+        frame = self.block.frame
+        assert isinstance(frame, MeasuredFrame)
+        return DeferredStatistics(
+            frame, frame.total_square, *self._masses, feature_sums=self._feature_sums
+        )
+
+    def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
+        """Follow the labels from ``previous`` to ``labels``."""
+        self._labels = labels.copy()
+        self._masses = mass_statistics(self.block, labels, self.n_clusters)
+        return Change.of_everything(self.n_clusters)
+
+    def _feature_sums(self, first: int, last: int) -> NDArray[np.float64]:
+        rungs = feature_rungs(self.block, self._labels, self.n_clusters, first, last)
+        return rounded_features(self.block.frame, rungs, self.statistics.mass, first, last)
+
+
+def feature_rungs(
+    block: Block, labels: NDArray[np.int32], n_clusters: int, first: int, last: int
+) -> NDArray[np.float64]:
+    """Rungs of the clusters' sums of features first:last, (k, n_rungs, last - first)."""
+    from polymeans.kernels import khatri_rao
+
+    ladder = block.frame.ladder
+    rungs = np.zeros((n_clusters, ladder.n_rungs, last - first))
+    khatri_rao.cell_sums(
+        block.arrays.values, block.weights, ladder.magics, labels, first, last, rungs
+    )
+    return rungs
+
+
+def rounded_features(
+    frame: MeasuredFrame,
+    rungs: NDArray[np.float64],
+    mass: NDArray[np.float64],
+    first: int,
+    last: int,
+) -> NDArray[np.float64]:
+    """Sums about the frame's origin of features first:last from their rungs, rounded once."""
+    from polymeans.kernels import exact
+
+    out = np.empty((len(rungs), last - first))
+    exact.round_about(rungs, mass, frame.origin[first:last], 0, len(rungs), out)
+    return out
+
+
+Account = CellAccount | MarginalAccount | DeferredAccount

@@ -1,0 +1,88 @@
+"""Totals of a block's rows under given labels: the additive half of an iteration."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.core.frame import MeasuredFrame
+from polymeans.core.statistics import CellStatistics, MarginalStatistics
+from polymeans.core.threads import running_threads
+from polymeans.engine.blocks import Block
+
+
+def cell_statistics(
+    block: Block, labels: NDArray[np.int32], n_clusters: int, total_square: float
+) -> CellStatistics:
+    """Totals of a block's rows under given labels."""
+    from polymeans.kernels import sums
+
+    frame = block.frame
+    assert isinstance(frame, MeasuredFrame)
+    statistics = CellStatistics.empty(frame, n_clusters)
+    statistics.total_square = total_square
+    sums.count_labels(labels, block.weights, statistics.counts)
+    add_clusters(block, labels, np.arange(n_clusters), statistics.mass_rungs, statistics.rungs)
+    return statistics
+
+
+def add_clusters(
+    block: Block,
+    labels: NDArray[np.int32],
+    clusters: NDArray[np.int64],
+    mass_rungs: NDArray[np.float64],
+    rungs: NDArray[np.float64],
+) -> None:
+    """Sum some clusters from their rows, in place."""
+    if len(clusters) == 0:
+        return
+    from polymeans.kernels import sums
+
+    starts = np.zeros(len(mass_rungs) + 1, dtype=np.int64)
+    members = np.empty(block.n_samples, dtype=np.int64)
+    sums.group_by_label(labels, starts, members)
+    frame, threads = block.frame, running_threads()
+    threads.map(
+        lambda share: sums.sum_members(
+            block.arrays,
+            block.weights,
+            clusters[slice(*share)],
+            starts,
+            members,
+            frame.ladder.magics,
+            frame.mass_ladder.magics,
+            mass_rungs,
+            rungs,
+        ),
+        threads.shares(np.diff(starts)[clusters]),
+    )
+
+
+def marginal_statistics(
+    block: Block, labels: NDArray[np.int32], sizes: Sequence[int], total_square: float
+) -> MarginalStatistics:
+    """Totals of a block's rows under given labels, set by set."""
+    n_clusters = int(np.prod(sizes))
+    masses = mass_statistics(block, labels, n_clusters)
+    parts = []
+    stride = n_clusters
+    for h in sizes:
+        stride //= h
+        digits = labels // np.int32(stride) % np.int32(h)
+        parts.append(cell_statistics(block, digits, h, total_square).rungs)
+    return MarginalStatistics(
+        block.frame, total_square, tuple(sizes), *masses, np.concatenate(parts)
+    )
+
+
+def mass_statistics(
+    block: Block, labels: NDArray[np.int32], n_clusters: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rows of positive weight, and the rungs of the mass, of each cluster."""
+    from polymeans.kernels import sums
+
+    counts = np.zeros(n_clusters, dtype=np.int64)
+    sums.count_labels(labels, block.weights, counts)
+    rungs = np.zeros((n_clusters, block.frame.mass_ladder.n_rungs))
+    sums.add_masses(labels, block.weights, block.frame.mass_ladder.magics, rungs)
+    return counts, rungs

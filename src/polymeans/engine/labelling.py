@@ -1,0 +1,36 @@
+"""Labels of rows that are not part of a fit."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.engine.assignment import make_assigner
+from polymeans.engine.blocks import Block
+
+#: Multiplications below which bringing centroids into panels costs more than it saves.
+SMALL_WORK = 2**21
+
+
+def label_block(block: Block, codebook: BaseCodebook, kind: str | None = None) -> NDArray[np.int32]:
+    """The nearest centroid of each row, the lowest index among equals.
+
+    Parameters
+    ----------
+    block : Block
+    codebook : codebook
+    kind : str, default=None
+        How rows find their centroid; None: as the codebook says.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
+    labels = np.full(block.n_samples, -1, dtype=np.int32)
+    if block.n_stored * codebook.n_clusters < SMALL_WORK and codebook.kind != "linear":
+        from polymeans.kernels import sums
+
+        sums.assign_exact(block.arrays, codebook.book, 0, block.n_samples, labels)
+    else:
+        make_assigner(block, codebook, "lloyd", kind).assign(codebook, labels, labels)
+    labels[block.directionless] = 0
+    return labels

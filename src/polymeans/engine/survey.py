@@ -1,0 +1,422 @@
+"""The first look at all rows: their range, their exact totals, and the frame they give.
+
+Three passes, each additive over blocks: the range of values (which gives the unit and the ladder of
+the sums), exact sums with norms (which give mean, spread and where scores are measured from), and,
+only for rows far from zero, norms about that point.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
+from polymeans.core.frame import Frame, MeasuredFrame, power_of_two_unit
+from polymeans.core.threads import running_threads
+from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
+
+#: Rows of an array or CSR matrix, and their weights.
+Source = tuple[Any, NDArray[np.float64]]
+
+#: Entries looked at in one piece when values are tested for being float32 numbers.
+_PIECE = 2**16
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a first pass over some rows finds; surveys of parts add up to that of the whole."""
+
+    n_samples: int
+    largest: float  #: absolute value
+    terms: TermRange  #: of weights times values, in the engine's coordinates
+    weights: TermRange
+    counts: NDArray[np.int64] | None  #: entries of each feature (sparse rows)
+
+    def __add__(self, other: "Survey") -> "Survey":
+        counts = None if self.counts is None else self.counts + other.counts
+        return Survey(
+            self.n_samples + other.n_samples,
+            max(self.largest, other.largest),
+            self.terms + other.terms,
+            self.weights + other.weights,
+            counts,
+        )
+
+
+@dataclass
+class _Prepared:
+    """Rows in the engine's coordinates, before they have a frame."""
+
+    indptr: NDArray[np.int64]  #: (n + 1,) where each row begins
+    indices: NDArray[Any] | None  #: features as the user numbers them (sparse rows)
+    values: NDArray[Any]  #: flat
+    shape: tuple[int, int]
+    weights: NDArray[np.float64]
+    directionless: NDArray[np.int64] | None = None
+    known_range: tuple[float, float] | None = None
+
+    @property
+    def n_samples(self) -> int:
+        return self.shape[0]
+
+    def replace_values(self, values: NDArray[Any]) -> None:
+        """Other values at the same places."""
+        self.values, self.known_range = values, None
+
+    def range(self) -> tuple[float, float]:
+        """Largest and smallest absolute value other than zero."""
+        if self.known_range is None:
+            self.known_range = _range(self.values)
+        return self.known_range
+
+
+def measure(
+    sources: Sequence[Source], spherical: bool, reach: float = 0.0
+) -> tuple[MeasuredFrame, list[Block]]:
+    """Blocks for a fit, and the frame they share.
+
+    Parameters
+    ----------
+    sources : sequence of (rows, weights)
+        Arrays, or CSR matrices in canonical format, of the same width and dtype.
+    spherical : bool
+        Cluster directions: rows are brought to length one (in a copy).
+    reach : float, default=0
+        Largest coordinate of centroids that will be met, if they come from outside.
+
+    Returns
+    -------
+    frame : MeasuredFrame
+    blocks : list of Block
+    """
+    parts, unit, weight_unit = _prepare(sources, spherical, reach)
+    survey = _survey(parts)
+    n_features, dtype = parts[0].shape[1], parts[0].values.dtype
+    if parts[0].indices is not None:
+        order = _by_frequency(survey.counts)
+        frame = _frame(parts, unit, weight_unit, spherical, order)
+    else:
+        frame = _frame(parts, unit, weight_unit, spherical, None)
+    ladder, mass_ladder = _ladders(parts, survey)
+    mass = float(sum((ExactSum.of(part.weights) for part in parts), ExactSum()))
+    if frame.is_sparse:
+        blocks: list[Block] = _sparse_blocks(parts, frame)
+        rungs = _total([_feature_sums(block, ladder) for block in blocks])
+    else:
+        totals, norms = zip(*(_sums_and_norms(part, ladder) for part in parts))
+        rungs = _total(totals)
+    mean = _rounded(rungs) / mass
+    if not frame.is_sparse:
+        square = _total_square(zip(norms, (part.weights for part in parts)))
+        # float32 scores of rows far from the origin would drown in rounding: they are measured
+        # from the mean where it is the larger part of the rows' length. Labels are exact for any
+        # shift.
+        length = float(np.sum(mean * mean))
+        if not spherical and 2 * length > square / mass:
+            frame = replace(frame, shift=mean.astype(dtype), shifted=True)
+            norms = [None] * len(parts)
+        blocks = _dense_blocks(parts, frame, norms)
+    square = _total_square((block.norms, block.weights) for block in blocks)
+    known = {name: getattr(frame, name) for name in Frame.__dataclass_fields__}
+    known |= {"n_samples": survey.n_samples, "n_features": n_features}
+    measured = MeasuredFrame(
+        **known,
+        ladder=ladder,
+        mass_ladder=mass_ladder,
+        mass=mass,
+        mean=mean,
+        total_square=square,
+    )
+    for block in blocks:
+        block.frame = measured
+    return measured, blocks
+
+
+def glance(
+    X: Any, weights: NDArray[np.float64], spherical: bool = False, reach: float = 0.0
+) -> Block:
+    """Rows that are only to be labelled: nothing is added up.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,)
+    spherical : bool, default=False
+    reach : float, default=0
+        Largest coordinate of the centroids.
+
+    Returns
+    -------
+    Block
+    """
+    parts, unit, weight_unit = _prepare([(X, weights)], spherical, reach)
+    part = parts[0]
+    if part.indices is not None:
+        order = _by_frequency(_counts(part))
+        frame = _frame(parts, unit, weight_unit, spherical, order)
+        return _sparse_blocks(parts, frame)[0]
+    frame = _frame(parts, unit, weight_unit, spherical, None)
+    values = part.values.reshape(part.shape)
+    # Whether to measure scores from the mean is judged by a sample: labels are exact either way.
+    n_sampled = int(np.clip(2**20 // max(1, part.shape[1]), 32, 1024))
+    sample = values[:: max(1, len(values) // n_sampled)].astype(np.float64)
+    mean = sample.mean(axis=0)
+    if not spherical and bool(np.sum(mean**2) > sample.var(axis=0).sum()):
+        frame = replace(frame, shift=mean.astype(values.dtype), shifted=True)
+    return _dense_blocks(parts, frame, [None])[0]
+
+
+# --- the passes ------------------------------------------------------------------------------
+
+
+def _prepare(
+    sources: Sequence[Source], spherical: bool, reach: float
+) -> tuple[list[_Prepared], float, float]:
+    """Rows and weights in the engine's units, and the units."""
+    parts = [_flat(X, weights) for X, weights in sources]
+    heaviest = max(float(part.weights.max(initial=0.0)) for part in parts)
+    weight_unit = power_of_two_unit(heaviest)
+    if weight_unit != 1.0:
+        for part in parts:
+            part.weights = part.weights / weight_unit
+    if spherical:
+        _make_unit_length(parts)
+        return parts, 1.0, weight_unit
+    largest = max(part.range()[0] for part in parts)
+    unit = power_of_two_unit(max(largest, reach))
+    if unit != 1.0:
+        for part in parts:
+            part.replace_values((part.values / unit).astype(part.values.dtype, copy=False))
+    return parts, unit, weight_unit
+
+
+def _flat(X: Any, weights: NDArray[np.float64]) -> _Prepared:
+    if not hasattr(X, "indptr"):
+        n, d = X.shape
+        return _Prepared(np.arange(n + 1) * d, None, X.reshape(-1), X.shape, weights)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return _Prepared(X.indptr.astype(np.int64), X.indices, X.data, X.shape, weights)
+
+
+def _make_unit_length(parts: list[_Prepared]) -> None:
+    """Rows become directions. Rows of zeros count for nothing, unless there is nothing else."""
+    from polymeans.kernels import prepare
+
+    threads = running_threads()
+    remaining = []
+    for part in parts:
+        out, lengths = np.empty_like(part.values), np.empty(part.n_samples)
+        threads.map(
+            lambda r, part=part, out=out, lengths=lengths: prepare.unit_rows(
+                part.indptr, part.values, *r, out, lengths
+            ),
+            threads.ranges(part.n_samples, smallest=64),
+        )
+        part.replace_values(out)
+        part.directionless = np.flatnonzero(lengths == 0)
+        remaining.append(np.where(lengths > 0, part.weights, 0.0))
+    if any(weights.any() for weights in remaining):
+        for part, weights in zip(parts, remaining):
+            part.weights = weights
+
+
+def _range(values: NDArray[Any]) -> tuple[float, float]:
+    from polymeans.kernels import exact
+
+    threads = running_threads()
+    found = threads.map(
+        lambda r: exact.range_of(values, *r), threads.ranges(len(values), smallest=_PIECE)
+    )
+    tops, bottoms = zip(*found) if found else ([0.0], [np.inf])
+    return max(tops), min(bottoms)
+
+
+def _survey(parts: list[_Prepared]) -> Survey:
+    surveys = [_survey_one(part) for part in parts]
+    return sum(surveys[1:], surveys[0])
+
+
+def _survey_one(part: _Prepared) -> Survey:
+    from polymeans.kernels import exact
+
+    largest, smallest = part.range()
+    if (part.weights == 1.0).all():
+        terms = TermRange(largest, smallest, _is_narrow(part.values))
+    else:
+        threads = running_threads()
+        found = threads.map(
+            lambda r: exact.range_of_terms(part.indptr, part.values, part.weights, *r),
+            threads.ranges(part.n_samples, smallest=64),
+        )
+        terms = sum((TermRange(top, low, wide == 0) for top, low, wide in found), TermRange())
+    weights = TermRange(*_range(part.weights), _is_narrow(part.weights))
+    counts = None if part.indices is None else _counts(part)
+    return Survey(part.n_samples, largest, terms, weights, counts)
+
+
+def _is_narrow(values: NDArray[Any]) -> bool:
+    from polymeans.kernels import exact
+
+    if values.dtype == np.float32:
+        return True
+    pieces = ((lo, min(lo + _PIECE, len(values))) for lo in range(0, len(values), _PIECE))
+    return all(exact.is_narrow(values, *piece) for piece in pieces)
+
+
+def _counts(part: _Prepared) -> NDArray[np.int64]:
+    from polymeans.kernels import prepare
+
+    counts = np.zeros(part.shape[1], dtype=np.int64)
+    prepare.count_features(part.indices, counts)
+    return counts
+
+
+def _by_frequency(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Features that occur, those with the most entries first; at least one."""
+    n_used = max(1, int(np.count_nonzero(counts)))
+    return np.argsort(-counts, kind="stable")[:n_used]
+
+
+def _frame(
+    parts: list[_Prepared],
+    unit: float,
+    weight_unit: float,
+    spherical: bool,
+    order: NDArray[np.int64] | None,
+) -> Frame:
+    n_features, dtype = parts[0].shape[1], parts[0].values.dtype
+    is_sparse = order is not None
+    rank = np.empty(0, dtype=np.int32)
+    if is_sparse:
+        rank = np.full(n_features, -1, dtype=np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+    return Frame(
+        n_samples=sum(part.n_samples for part in parts),
+        n_features=n_features,
+        dtype=dtype,
+        is_sparse=is_sparse,
+        spherical=spherical,
+        unit=unit,
+        weight_unit=weight_unit,
+        shift=np.zeros(len(order) if is_sparse else n_features, dtype=dtype),
+        shifted=False,
+        order=order if is_sparse else np.empty(0, dtype=np.int64),
+        rank=rank,
+    )
+
+
+def _ladders(parts: list[_Prepared], survey: Survey) -> tuple[Ladder, Ladder]:
+    """For sums of weighted rows, and of weights."""
+    from polymeans.kernels import exact
+
+    ladder = Ladder.for_terms(survey.terms, survey.n_samples)
+    if ladder.is_long:
+        used = np.zeros(exact.N_BINS, dtype=bool)
+        for part in parts:
+            exact.mark_terms(part.indptr, part.values, part.weights, 0, part.n_samples, used)
+        ladder = Ladder.for_segments(segments_of(used), survey.n_samples)
+    mass_ladder = Ladder.for_terms(survey.weights, survey.n_samples)
+    if mass_ladder.is_long:
+        used = np.zeros(exact.N_BINS, dtype=bool)
+        for part in parts:
+            each = np.arange(part.n_samples + 1)
+            ones = np.ones(part.n_samples)
+            exact.mark_terms(each, part.weights, ones, 0, part.n_samples, used)
+        mass_ladder = Ladder.for_segments(segments_of(used), survey.n_samples)
+    return ladder, mass_ladder
+
+
+def _sums_and_norms(
+    part: _Prepared, ladder: Ladder
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rungs of ``Σ w x`` (n_rungs, d), and the rows' norms."""
+    from polymeans.kernels import dense
+
+    values, norms = part.values.reshape(part.shape), np.empty(part.n_samples)
+
+    def add(r: tuple[int, int]) -> NDArray[np.float64]:
+        total = np.zeros((ladder.n_rungs, values.shape[1]))
+        dense.sums_and_norms(values, part.weights, ladder.magics, *r, total, norms)
+        return total
+
+    threads = running_threads()
+    return _total(threads.map(add, threads.ranges(len(values), smallest=64))), norms
+
+
+def _feature_sums(block: SparseBlock, ladder: Ladder) -> NDArray[np.float64]:
+    """Rungs of ``Σ w x`` (n_rungs, n_used)."""
+    from polymeans.kernels import prepare
+
+    threads = running_threads()
+
+    def add(r: tuple[int, int]) -> NDArray[np.float64]:
+        total = np.zeros((ladder.n_rungs, block.n_features))
+        prepare.feature_sums(*block.arrays, block.weights, ladder.magics, *r, total)
+        return total
+
+    pieces = max(1, min(threads.n_threads, block.n_samples))
+    edges = np.arange(pieces + 1) * block.n_samples // pieces
+    return _total(threads.map(add, pairwise(edges.tolist())))
+
+
+def _total(rungs: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Rungs of parts, added up: exact, so in any order."""
+    rungs = list(rungs)
+    return sum(rungs[1:], rungs[0])
+
+
+def _rounded(rungs: NDArray[np.float64]) -> NDArray[np.float64]:
+    from polymeans.kernels import exact
+
+    out = np.empty((1, rungs.shape[1]))
+    exact.round_rungs(rungs[None], 0, 1, out)
+    return out[0]
+
+
+def _total_square(
+    parts: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> float:
+    """``Σ w |x|²`` from norms and weights of all blocks."""
+    return float(sum((ExactSum.of(norms * norms, w) for norms, w in parts), ExactSum()))
+
+
+def _dense_blocks(
+    parts: list[_Prepared], frame: Frame, norms: Sequence[NDArray[np.float64] | None]
+) -> list[DenseBlock]:
+    firsts = _first_rows(parts)
+    return [
+        DenseBlock(
+            part.values.reshape(part.shape), part.weights, frame, first, part.directionless, known
+        )
+        for part, first, known in zip(parts, firsts, norms)
+    ]
+
+
+def _sparse_blocks(parts: list[_Prepared], frame: Frame) -> list[SparseBlock]:
+    from polymeans.kernels import prepare
+
+    threads = running_threads()
+    blocks = []
+    for part, first in zip(parts, _first_rows(parts)):
+        indices = np.empty(len(part.indices), dtype=np.int32)
+        threads.map(
+            lambda r, part=part, indices=indices: prepare.renumber(
+                part.indices, frame.rank, *r, indices
+            ),
+            threads.ranges(len(indices)),
+        )
+        blocks.append(
+            SparseBlock(
+                part.indptr, indices, part.values, part.weights, frame, first, part.directionless
+            )
+        )
+    return blocks
+
+
+def _first_rows(parts: list[_Prepared]) -> NDArray[np.int64]:
+    return np.cumsum([0, *(part.n_samples for part in parts[:-1])])
