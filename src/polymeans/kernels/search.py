@@ -11,6 +11,7 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.khatri_rao import sweep_products
+from polymeans.kernels.vacancies import count_members, fill_vacant
 from polymeans.kernels.vector import LANES, tile_scores, tile_two_best
 
 #: Rounds over the sets when products are refitted within a trial.
@@ -151,32 +152,20 @@ def distance(problem, score, i):
 
 @kernel
 def employ_all(problem, desk):
-    """Give every unused protocentroid the row that is served worst, as the engine does."""
+    """Give every unused protocentroid the row that adds most to the objective."""
     n = problem.points.shape[0]
-    k = desk.masses.shape[0]
-    stride = k
+    stride = desk.masses.shape[0]
+    costs = np.empty(0)
     for q in range(problem.sizes.shape[0]):
-        h = problem.sizes[q]
-        stride //= h
-        count = np.zeros(h, dtype=np.int64)
-        for i in range(n):
-            count[desk.labels[i] // stride % h] += 1
-        for g in range(h):
-            if count[g] > 0:
-                continue
-            worst = -1
-            farthest = 0.0
+        stride //= problem.sizes[q]
+        counts = np.empty(problem.sizes[q], dtype=np.int64)
+        if count_members(desk.labels, problem.weights, stride, counts) == 0:
+            continue
+        if costs.shape[0] == 0:
+            costs = np.empty(n)
             for i in range(n):
-                d = distance(problem, desk.best[i], i) * problem.weights[i]
-                if d > farthest and count[desk.labels[i] // stride % h] > 1:
-                    farthest = d
-                    worst = i
-            if worst >= 0:
-                old = desk.labels[worst] // stride % h
-                count[old] -= 1
-                count[g] = 1
-                desk.labels[worst] += (g - old) * stride
-                desk.best[worst] = -0.5 * problem.squares[worst]
+                costs[i] = distance(problem, desk.best[i], i) * problem.weights[i]
+        fill_vacant(desk.labels, stride, counts, costs)
 
 
 @kernel

@@ -12,6 +12,7 @@ import numpy as np
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.search import accumulate, draw
 from polymeans.kernels.subspaces import dot, flatten_means, rotate
+from polymeans.kernels.vacancies import count_members, fill_vacant
 
 #: Rounds over the pairs of views in one iteration; the next one goes on where it stopped.
 _SWEEPS = 1
@@ -73,29 +74,17 @@ def fill_empty(sample, centers, views, labels):
     n = sample.points.shape[0]
     n_filled = 0
     for s in range(labels.shape[0]):
-        first, k = views.starts[s], views.starts[s + 1] - views.starts[s]
-        sizes = np.zeros(k, dtype=np.int64)
+        counts = np.empty(views.starts[s + 1] - views.starts[s], dtype=np.int64)
+        if count_members(labels[s], sample.weights, 1, counts) == 0:
+            continue
+        distances = np.zeros(n)
         for i in range(n):
             if sample.weights[i] > 0.0:
-                sizes[labels[s, i]] += 1
-        for c in range(k):
-            if sizes[c] > 0:
-                continue
-            farthest, chosen = 0.0, -1
-            for i in range(n):
-                if sample.weights[i] > 0.0 and sizes[labels[s, i]] > 1:
-                    own = centers[first + labels[s, i]]
-                    distance = 0.0
-                    for b in range(views.places[s], views.places[s] + views.dims[s]):
-                        step = dot(sample.points[i], views.basis[b]) - dot(own, views.basis[b])
-                        distance += step * step
-                    if distance > farthest:
-                        farthest, chosen = distance, i
-            if chosen >= 0:
-                sizes[labels[s, chosen]] -= 1
-                sizes[c] = 1
-                labels[s, chosen] = c
-                n_filled += 1
+                own = centers[views.starts[s] + labels[s, i]]
+                for b in range(views.places[s], views.places[s] + views.dims[s]):
+                    step = dot(sample.points[i], views.basis[b]) - dot(own, views.basis[b])
+                    distances[i] += step * step
+        n_filled += fill_vacant(labels[s], 1, counts, distances)
     return n_filled
 
 
