@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polymeans.kernels.additive import refit_quickly
+from polymeans.kernels.cells import decode, member_sums, pair_masses
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.khatri_rao import sweep_products
 from polymeans.kernels.vacancies import count_members, fill_vacant
@@ -16,9 +18,6 @@ from polymeans.kernels.vector import LANES, tile_scores, tile_two_best
 
 #: Rounds over the sets when products are refitted within a trial.
 _SWEEPS = 3
-
-#: Makes the system of a sum solvable where rows leave a direction open, which then stays put.
-_RIDGE = 1e-9
 
 
 class Problem(NamedTuple):
@@ -52,13 +51,6 @@ class Desk(NamedTuple):
     tile_best: np.ndarray  # (4,) float32
     tile_second: np.ndarray  # (4,) float32
     tile_lane: np.ndarray  # (4,) int32
-
-
-@kernel
-def decode(code, sizes, digits):
-    for q in range(sizes.shape[0] - 1, -1, -1):
-        digits[q] = code % sizes[q]
-        code //= sizes[q]
 
 
 @kernel
@@ -203,7 +195,9 @@ def refit(theta, problem, desk):
             desk.right[0],
         )
     else:
-        refit_sum(theta, problem, desk)
+        pair_masses(desk.masses, problem.sizes, desk.pair)
+        member_sums(desk.sums, problem.sizes, desk.right)
+        refit_quickly(desk.pair, desk.right, problem.sizes, theta)
     return remaining(theta, problem, desk)
 
 
@@ -218,88 +212,6 @@ def remaining(theta, problem, desk):
                 value = member(theta, problem, desk.digits, t)
                 total += value * (mass * value - 2.0 * desk.sums[c, t])
     return max(0.0, total)
-
-
-@kernel
-def refit_sum(theta, problem, desk):
-    """One Cholesky solve for the increment; see ``polymeans.codebooks.additive``."""
-    sizes = problem.sizes
-    n_sets, k, r = sizes.shape[0], desk.masses.shape[0], theta.shape[1]
-    system, right = desk.pair, desk.right
-    H = theta.shape[0]
-    system[:] = 0.0
-    right[:] = 0.0
-    for c in range(k):
-        mass = desk.masses[c]
-        if mass <= 0.0:
-            continue
-        decode(c, sizes, desk.digits)
-        for t in range(r):  # what the present centroid leaves of this cell's sum
-            desk.row[t] = desk.sums[c, t] - mass * member(theta, problem, desk.digits, t)
-        start = 0
-        for q in range(n_sets):
-            a = start + desk.digits[q]
-            for t in range(r):
-                right[a, t] += desk.row[t]
-            other = 0
-            for s in range(n_sets):
-                system[a, other + desk.digits[s]] += mass
-                other += sizes[s]
-            start += sizes[q]
-    # In units of their own mass; unused protocentroids are tied to where they are.
-    root = np.empty(H)
-    for a in range(H):
-        root[a] = np.sqrt(system[a, a]) if system[a, a] > 0.0 else 1.0
-    for a in range(H):
-        for b in range(H):
-            system[a, b] /= root[a] * root[b]
-        for t in range(r):
-            right[a, t] /= root[a]
-        if system[a, a] == 0.0:
-            system[a, a] = 1.0
-        system[a, a] += _RIDGE
-    # A shift from the first set to another is free: give it an eigenvalue.
-    start = sizes[0]
-    for q in range(1, n_sets):
-        length = 0.0
-        for a in range(H):
-            if a < sizes[0] or (a >= start and a < start + sizes[q]):
-                length += root[a] * root[a]
-        for a in range(H):
-            in_first = a < sizes[0]
-            if not in_first and not (a >= start and a < start + sizes[q]):
-                continue
-            for b in range(H):
-                b_first = b < sizes[0]
-                if not b_first and not (b >= start and b < start + sizes[q]):
-                    continue
-                sign = 1.0 if in_first == b_first else -1.0
-                system[a, b] += sign * root[a] * root[b] / length
-        start += sizes[q]
-    for a in range(H):
-        for b in range(a):
-            s = system[a, b]
-            for c in range(b):
-                s -= system[a, c] * system[b, c]
-            system[a, b] = s / system[b, b]
-        s = system[a, a]
-        for c in range(a):
-            s -= system[a, c] * system[a, c]
-        system[a, a] = np.sqrt(max(s, 1e-12))
-        for b in range(a):
-            for t in range(r):
-                right[a, t] -= system[a, b] * right[b, t]
-        for t in range(r):
-            right[a, t] /= system[a, a]
-    for a in range(H - 1, -1, -1):
-        for b in range(a + 1, H):
-            for t in range(r):
-                right[a, t] -= system[b, a] * right[b, t]
-        for t in range(r):
-            right[a, t] /= system[a, a]
-    for a in range(H):
-        for t in range(r):
-            theta[a, t] += right[a, t] / root[a]
 
 
 @kernel
