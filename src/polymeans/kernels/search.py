@@ -68,24 +68,29 @@ def member(theta, problem, digits, t):
 
 
 @kernel
+def pack_cell(theta, problem, desk, place, code):
+    """Write the centroid of a cell to a place of the panels; -1: padding, infinitely far."""
+    p, lane = place // LANES, place % LANES
+    if code < 0:
+        desk.starts[p, lane] = np.inf
+        for t in range(theta.shape[1]):
+            desk.panels[p, t, lane] = 0.0
+        return
+    decode(code, problem.sizes, desk.digits)
+    square = 0.0
+    for t in range(theta.shape[1]):
+        value = member(theta, problem, desk.digits, t)
+        desk.panels[p, t, lane] = -value
+        square += value * value
+    desk.starts[p, lane] = 0.5 * square
+
+
+@kernel
 def pack(theta, problem, desk):
     """Bring all centroids into panels."""
     k = desk.masses.shape[0]
-    for c in range(desk.panels.shape[0] * LANES):
-        p = c // LANES
-        lane = c % LANES
-        if c >= k:
-            desk.starts[p, lane] = np.inf
-            for t in range(theta.shape[1]):
-                desk.panels[p, t, lane] = 0.0
-            continue
-        decode(c, problem.sizes, desk.digits)
-        square = 0.0
-        for t in range(theta.shape[1]):
-            value = member(theta, problem, desk.digits, t)
-            desk.panels[p, t, lane] = -value
-            square += value * value
-        desk.starts[p, lane] = 0.5 * square
+    for place in range(desk.panels.shape[0] * LANES):
+        pack_cell(theta, problem, desk, place, place if place < k else -1)
 
 
 @kernel(fastmath={"nnan", "nsz"})
@@ -242,28 +247,3 @@ def lloyd(theta, problem, desk, max_iter, tol, rival):
             return value, n + 1
         before = value
     return value, max_iter
-
-
-@kernel
-def draw(cumulative):
-    """Index drawn in proportion to what is accumulated."""
-    u = np.random.random() * cumulative[-1]
-    low = 0
-    high = cumulative.shape[0] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if cumulative[middle] > u:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel
-def accumulate(weights, values, cumulative):
-    """``cumulative`` = running sums of weights times values; the total."""
-    total = 0.0
-    for i in range(weights.shape[0]):
-        total += weights[i] * values[i]
-        cumulative[i] = total
-    return total
