@@ -23,30 +23,28 @@ def make_definite(
     them the eigenvalue one. So does a one on the diagonal for protocentroids without rows. What
     is still singular then depends on the labels: parts of the grid that share no rows.
     """
-    n_sets = sizes.shape[0]
+    H, n_sets = system.shape[0], sizes.shape[0]
     total = 0.0
     for a in range(sizes[0]):
         total += system[a, a]
     length = np.sqrt(total) if total > 0.0 else 1.0
-    for a in range(system.shape[0]):
-        root[a] = np.sqrt(max(system[a, a], 0.0))
+    scale, unit = np.zeros(H), np.zeros(H)  # 1 / root, and the entries of m; zero without rows
+    for a in range(H):
+        root[a] = np.sqrt(system[a, a]) if system[a, a] > 0.0 else 1.0
+        if system[a, a] > 0.0:
+            scale[a] = 1.0 / root[a]
+            unit[a] = root[a] / length
     first = 0
     for q in range(n_sets):
-        other = 0
-        for s in range(n_sets):
-            share = (1.0 if s == q else 0.0) - 1.0 / n_sets
-            for a in range(first, first + sizes[q]):
-                for b in range(other, other + sizes[s]):
-                    if root[a] > 0.0 and root[b] > 0.0:
-                        shift = share * (root[a] / length) * (root[b] / length)
-                        system[a, b] = system[a, b] / root[a] / root[b] + shift
-                    else:
-                        system[a, b] = 1.0 if a == b else 0.0
-            other += sizes[s]
+        for a in range(first, first + sizes[q]):
+            row = system[a]
+            for b in range(H):
+                row[b] = row[b] * scale[a] * scale[b] - unit[a] * unit[b] / n_sets
+            for b in range(first, first + sizes[q]):
+                row[b] += unit[a] * unit[b]
+            if unit[a] == 0.0:
+                row[a] = 1.0
         first += sizes[q]
-    for a in range(system.shape[0]):
-        if root[a] == 0.0:
-            root[a] = 1.0
 
 
 @kernel

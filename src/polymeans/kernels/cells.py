@@ -18,12 +18,24 @@ def decode(code, sizes, digits):
 
 
 @kernel
-def places_of(digits, sizes, places):
-    """``places`` = where the protocentroids with these digits stand among all."""
-    start = 0
-    for q in range(sizes.shape[0]):
-        places[q] = start + digits[q]
-        start += sizes[q]
+def advance(digits, sizes, places):
+    """Go on to the next cell: its digits, and where their protocentroids stand among all."""
+    for q in range(sizes.shape[0] - 1, -1, -1):
+        digits[q] += 1
+        places[q] += 1
+        if digits[q] < sizes[q]:
+            break
+        digits[q] = 0
+        places[q] -= sizes[q]
+
+
+@kernel
+def first_cell(sizes):
+    """Digits and places of cell 0, for ``advance``."""
+    places = np.zeros(sizes.shape[0], dtype=np.int64)
+    for q in range(1, sizes.shape[0]):
+        places[q] = places[q - 1] + sizes[q - 1]
+    return np.zeros(sizes.shape[0], dtype=np.int64), places
 
 
 @kernel
@@ -34,16 +46,17 @@ def pair_masses(
 ):
     """The matrix of the normal equations of sums; its diagonal holds the marginal masses."""
     n_sets = sizes.shape[0]
-    digits = np.empty(n_sets, dtype=np.int64)
-    places = np.empty(n_sets, dtype=np.int64)
+    digits, places = first_cell(sizes)
     system[:] = 0.0
     for c in range(masses.shape[0]):
         if masses[c] > 0.0:
-            decode(c, sizes, digits)
-            places_of(digits, sizes, places)
             for q in range(n_sets):
-                for s in range(n_sets):
+                for s in range(q, n_sets):
                     system[places[q], places[s]] += masses[c]
+        advance(digits, sizes, places)
+    for a in range(system.shape[0]):
+        for b in range(a):
+            system[a, b] = system[b, a]
 
 
 @kernel
@@ -53,13 +66,11 @@ def member_sums(
     sums,  # OUT (H, r) sums of the rows of each protocentroid
 ):
     """Add up the cells of each protocentroid."""
-    n_sets = sizes.shape[0]
-    digits = np.empty(n_sets, dtype=np.int64)
-    places = np.empty(n_sets, dtype=np.int64)
+    digits, places = first_cell(sizes)
     sums[:] = 0.0
     for c in range(cells.shape[0]):
-        decode(c, sizes, digits)
-        places_of(digits, sizes, places)
-        for q in range(n_sets):
+        for q in range(sizes.shape[0]):
+            total = sums[places[q]]
             for t in range(cells.shape[1]):
-                sums[places[q], t] += cells[c, t]
+                total[t] += cells[c, t]
+        advance(digits, sizes, places)

@@ -62,20 +62,20 @@ def side_by_side(
 @kernel
 def squares_to(lines, center, lo, hi, out):
     """Squared distances of rows lo:hi to a center."""
-    size = hi - lo
+    # Slices, since only indices that are never negative make vector instructions.
+    out = out[: hi - lo]
+    out[:] = 0.0
     plain = lines.factors.shape[0] == 0
-    for i in range(size):
-        out[i] = 0.0
     for t in range(lines.columns.shape[0]):
-        line, place = lines.columns[t], center[t]
+        line, place = lines.columns[t, lo:hi], center[t]
         if plain:
-            for i in range(size):
-                step = line[lo + i] - place
+            for i in range(out.shape[0]):
+                step = line[i] - place
                 out[i] += step * step
         else:
-            factor = lines.factors[t]
-            for i in range(size):
-                step = line[lo + i] - factor[lo + i] * place
+            factor = lines.factors[t, lo:hi]
+            for i in range(out.shape[0]):
+                step = line[i] - factor[i] * place
                 out[i] += step * step
 
 
@@ -119,10 +119,9 @@ def add_center(
     for _ in range(n_draws):
         center_on(lines, draw(cumulative), typical, candidate)
         squares_to(lines, candidate, 0, n, squares)
-        total = 0.0
         for i in range(n):
             squares[i] = min(nearest[i], squares[i])
-            total += lines.weights[i] * squares[i]
+        total = dot(lines.weights, squares)
         if total < lowest:
             lowest = total
             center[:] = candidate
@@ -152,21 +151,21 @@ def nearest_centers(lines, centers, labels, first, second):
     n_moved = 0
     for lo in range(0, n, _BLOCK):
         hi = min(lo + _BLOCK, n)
-        for i in range(hi - lo):
-            first[lo + i] = np.inf
-            second[lo + i] = np.inf
-            owner[i] = 0
+        best, following, own = first[lo:hi], second[lo:hi], owner[: hi - lo]
+        best[:] = np.inf
+        following[:] = np.inf
+        own[:] = 0
         for c in range(k):
             squares_to(lines, centers[c], lo, hi, squares)
             for i in range(hi - lo):
-                here, best = squares[i], first[lo + i]
-                closer = here < best
-                second[lo + i] = best if closer else min(here, second[lo + i])
-                first[lo + i] = here if closer else best
-                owner[i] = c if closer else owner[i]
+                here = squares[i]
+                closer = here < best[i]
+                following[i] = best[i] if closer else min(here, following[i])
+                best[i] = here if closer else best[i]
+                own[i] = c if closer else own[i]
         for i in range(hi - lo):
-            n_moved += labels[lo + i] != owner[i]
-            labels[lo + i] = owner[i]
+            n_moved += labels[lo + i] != own[i]
+            labels[lo + i] = own[i]
     return n_moved
 
 
