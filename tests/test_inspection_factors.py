@@ -92,10 +92,10 @@ def test_whatever_has_factors_can_be_drawn(model):
         assert len(plot_factors(thing, ax=Figure().subplots()).images) == n_factors
 
 
-def test_operators_draw_themselves(ax, model):
-    assert model.operator_.plot(ax=ax) is ax
+def test_factors_are_drawn_where_and_as_wanted(ax, model):
+    assert plot_factors(model.operator_, ax=ax) is ax
     assert len(ax.images) == 2
-    model.operator_.plot(ax=ax, cmap="PiYG")
+    plot_factors(model.operator_, ax=ax, cmap="PiYG")
     assert ax.images[-1].get_cmap().name == "PiYG"
 
 

@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from polymeans.codebooks.orthogonal import basis_of, make_views, principal_directions
 from polymeans.datasets import make_nonredundant
+from polymeans.kernels.small_kmeans import side_by_side, small_kmeans
 from polymeans.kernels.subspaces import explained, flatten_means, rotate, rotate_pair
 from polymeans.kernels.views import (
     Sample,
     fill_empty,
     label,
-    small_kmeans,
     weighted_means,
 )
 from polymeans.search.views.crossover import cross
@@ -364,8 +364,10 @@ def test_an_empty_cluster_gets_the_farthest_row_of_its_view():
 def test_small_kmeans_reports_the_scatter_of_its_labels():
     X, _, weights = random_rows((3,), n=60, d=2)
     labels = np.zeros(60, dtype=np.int32)
-    value = small_kmeans(np.ascontiguousarray(X.T), weights, 4, 5, 50, 0, labels)
+    centers = np.empty((4, 2))
+    value = small_kmeans(side_by_side(X.T, weights), 5, 50, 0, centers, labels)
     C = np.stack([mean_of(X[labels == c], weights[labels == c]) for c in range(4)])
+    assert_allclose(centers, C, rtol=1e-9)
     assert_allclose(value, inertia(X, C, labels, weights), rtol=1e-9)
     assert_array_equal(labels, nearest(X, C))
 

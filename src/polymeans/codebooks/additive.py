@@ -32,18 +32,12 @@ def pair_masses(masses: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np
     -------
     ndarray of shape (h_1 + ... + h_p, h_1 + ... + h_p)
     """
-    grid = masses.reshape(tuple(sizes))
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    system = np.zeros((starts[-1], starts[-1]))
-    axes = range(len(sizes))
-    for q in axes:
-        own = slice(starts[q], starts[q + 1])
-        system[own, own] = np.diag(grid.sum(axis=tuple(a for a in axes if a != q)))
-        for r in range(q + 1, len(sizes)):
-            other = slice(starts[r], starts[r + 1])
-            table = grid.sum(axis=tuple(a for a in axes if a not in (q, r)))
-            system[own, other] = table
-            system[other, own] = table.T
+    from polymeans.kernels import cells
+
+    masses = np.ascontiguousarray(masses, dtype=np.float64)
+    n_protocentroids = sum(sizes)
+    system = np.empty((n_protocentroids, n_protocentroids))
+    cells.pair_masses(masses, np.array(sizes, dtype=np.int64), system)
     return system
 
 
@@ -72,10 +66,12 @@ def solve_additive(
     -------
     ndarray of shape (H, n_features)
     """
-    mass = np.diag(system)
+    from polymeans.kernels.additive import make_definite
+
     # Measured in their own mass, light protocentroids are as well determined as heavy ones.
-    root = np.sqrt(np.where(mass > 0, mass, 1.0))
-    inverse, rounds = _inverse(system / root / root[:, None], root, sizes)
+    definite, root = system.copy(), np.empty(len(system))
+    make_definite(definite, np.array(sizes, dtype=np.int64), root)
+    inverse, rounds = _inverse(definite)
     inverse = inverse / root / root[:, None]
     result = stacked
     for _ in range(rounds):
@@ -83,31 +79,25 @@ def solve_additive(
     return result
 
 
-def _inverse(
-    normalised: NDArray[np.float64], root: NDArray[np.float64], sizes: Sequence[int]
-) -> tuple[NDArray[np.float64], int]:
-    """The pseudo-inverse of the normalised system, and how often to apply it.
+def _inverse(system: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """The pseudo-inverse of a normalised system, and how often to apply it.
 
-    The second time removes what rounding left of the first, where that is anything.
+    The second time removes what rounding left of the first, where that is anything. The quick
+    solve of trials (``polymeans.kernels.additive.refit_quickly``) shares the system, not this:
+    there a ridge bounds steps along poorly determined directions, here they are to be exact, and
+    undetermined ones exactly zero.
     """
-    # A shift from one set to another is always undetermined. Where nothing else is, giving these
-    # directions an eigenvalue makes the matrix positive definite, and a Cholesky factor will do.
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    empty = np.diag(normalised) == 0
-    members = (owner[:, None] == np.arange(len(sizes))) * np.where(empty, 0.0, root)[:, None]
-    members /= np.maximum(np.linalg.norm(members, axis=0), 1e-300)
-    signs = np.eye(len(sizes))[:, 1:] - np.eye(len(sizes))[:, :1]
-    shifts = members @ np.linalg.qr(signs)[0]
-    filled = normalised + shifts @ shifts.T + np.diag(empty.astype(float))
+    # Where nothing but shifts between sets was open, the system is positive definite by now, and a
+    # Cholesky factor will do.
     try:
-        factor = scipy.linalg.cho_factor(filled, lower=True, check_finite=False)
+        factor = scipy.linalg.cho_factor(system, lower=True, check_finite=False)
         pivot = float(np.diag(factor[0]).min()) ** 2
         if pivot > _POORLY_DETERMINED:
-            inverse = scipy.linalg.cho_solve(factor, np.eye(len(filled)), check_finite=False)
+            inverse = scipy.linalg.cho_solve(factor, np.eye(len(system)), check_finite=False)
             return inverse, 1 if pivot > _WELL_DETERMINED else 2
     except np.linalg.LinAlgError:
         pass
-    values, vectors = np.linalg.eigh(normalised)
+    values, vectors = np.linalg.eigh(system)
     kept = values > _UNDETERMINED * max(values[-1], 1.0)
     values, vectors = values[kept], vectors[:, kept]
     return (vectors / values) @ vectors.T, 2
@@ -133,12 +123,13 @@ def fit_additive(
     -------
     list of p arrays
     """
+    from polymeans.kernels.cells import member_sums
+
     sizes = [len(theta) for theta in protocentroids]
     system = pair_masses(masses, sizes)
-    weighted = (masses[:, None] * targets).reshape(*sizes, -1)
-    axes = range(len(sizes))
-    sums = [weighted.sum(axis=tuple(a for a in axes if a != q)) for q in axes]
-    stacked = solve_additive(system, np.concatenate(sums), np.concatenate(protocentroids), sizes)
+    sums = np.empty((len(system), targets.shape[1]))
+    member_sums(masses[:, None] * targets, np.array(sizes, dtype=np.int64), sums)
+    stacked = solve_additive(system, sums, np.concatenate(protocentroids), sizes)
     fitted = split(stacked, sizes)
     center_later_sets(fitted, split(np.diag(system).copy(), sizes))
     return fitted

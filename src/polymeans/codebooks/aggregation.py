@@ -44,11 +44,6 @@ def digits_of(codes: NDArray[np.integer], sizes: Sequence[int]) -> NDArray[np.in
     return np.array(np.unravel_index(codes, tuple(sizes)), dtype=np.int32).reshape(len(sizes), -1)
 
 
-def codes_of(digits: NDArray[np.integer], sizes: Sequence[int]) -> NDArray[np.int32]:
-    """Centroid numbers of digits of shape (p, n)."""
-    return np.ravel_multi_index(tuple(digits), tuple(sizes)).astype(np.int32)
-
-
 def center_later_sets(
     protocentroids: Sequence[NDArray[np.float64]], marginals: Sequence[NDArray[np.float64]]
 ) -> None:

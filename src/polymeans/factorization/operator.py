@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
-from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +47,7 @@ class FastOperator(LinearOperator):
     See Also
     --------
     scipy.sparse.linalg.LinearOperator : What else can be done with it.
+    polymeans.inspection.plot_factors : Draws the factors.
 
     Examples
     --------
@@ -261,24 +261,6 @@ class FastOperator(LinearOperator):
         small = n_samples * (self.nnz + self.shape[1]) < _WORTH_THREADS
         with Threads(1 if small else n_threads) as threads:
             return threads.map(work, threads.ranges(n_samples, smallest=64))
-
-    def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw the factors; see :func:`polymeans.inspection.plot_factors`.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw; None: a new figure.
-        **options : dict
-            Passed on.
-
-        Returns
-        -------
-        axes
-            What was drawn on.
-        """
-        # By name: pictures stand above everything they show.
-        return import_module("polymeans.inspection").plot_factors(self, ax=ax, **options)
 
     def _check_rows(self, X: Any) -> Any:
         if not sp.issparse(X):

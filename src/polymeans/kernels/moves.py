@@ -2,18 +2,10 @@
 
 import numpy as np
 
+from polymeans.kernels.cells import decode
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.search import (
-    accumulate,
-    decode,
-    distance,
-    draw,
-    fill_table,
-    member,
-    pack,
-    refit,
-    step,
-)
+from polymeans.kernels.draws import accumulate, draw
+from polymeans.kernels.search import distance, fill_table, pack, pack_cell, refit, step
 from polymeans.kernels.vector import LANES, tile_two_best
 
 #: Iterations of the moves, and rows that judge where a swapped vector should go.
@@ -77,7 +69,7 @@ def removal_costs(
 
 
 @kernel
-def propose(theta, problem, desk, q, i, digits, out):
+def propose(theta, problem, q, i, digits, out):
     """The vector of set q that, with these other members, would sit right on row i."""
     sizes = problem.sizes
     for t in range(theta.shape[1]):
@@ -109,7 +101,6 @@ def potential(theta, problem, desk, q, vector, after, sample):
     sizes = problem.sizes
     k = desk.masses.shape[0]
     n_cells = k // sizes[q]
-    r = theta.shape[1]
     n_panels = -(-n_cells // LANES)
     start = 0
     for s in range(q):
@@ -120,20 +111,9 @@ def potential(theta, problem, desk, q, vector, after, sample):
     kept = theta[start].copy()
     theta[start] = vector
     for c in range(n_panels * LANES):
-        p = c // LANES
-        lane = c % LANES
-        if c >= n_cells:
-            desk.starts[p, lane] = np.inf
-            desk.panels[p, :, lane] = 0.0
-            continue
         # Cells whose member of set q is the first one, which the vector now stands in for.
-        decode(c // stride * stride * sizes[q] + c % stride, sizes, desk.digits)
-        square = 0.0
-        for t in range(r):
-            value = member(theta, problem, desk.digits, t)
-            desk.panels[p, t, lane] = -value
-            square += value * value
-        desk.starts[p, lane] = 0.5 * square
+        code = c // stride * stride * sizes[q] + c % stride
+        pack_cell(theta, problem, desk, c, code if c < n_cells else -1)
     theta[start] = kept
     total = 0.0
     m = sample.shape[0]
@@ -164,6 +144,45 @@ def potential(theta, problem, desk, q, vector, after, sample):
 
 
 @kernel
+def place_vector(
+    theta,  # INOUT
+    problem,
+    desk,
+    q,
+    place,  # IN  the protocentroid, of set q, that is to be placed
+    after,  # IN  (n,) squared distances of the rows without it
+    cumulative,  # IN  (n,) what rows are drawn by
+    n_rows,  # IN  how many rows are drawn
+    n_partners,  # IN  how many choices of the other sets' members are tried for each
+):
+    """Greedy k-means++ for a grid: of vectors that put a centroid onto a row, the best one.
+
+    ``add_center`` of ``polymeans.kernels.small_kmeans`` does this for plain centers. A vector of a
+    grid makes a centroid with each combination of the other sets' members, so its cost is computed
+    in tiles and on a sample of the rows; only the draws are common to both.
+    """
+    n, k = problem.points.shape[0], desk.masses.shape[0]
+    sample = np.empty(min(n, SAMPLED), dtype=np.int64)
+    for m in range(sample.shape[0]):
+        sample[m] = m if n <= SAMPLED else np.random.randint(n)
+    chosen = theta[place].copy()
+    vector = np.empty(theta.shape[1])
+    digits = np.empty(problem.sizes.shape[0], dtype=np.int64)
+    lowest = np.inf
+    for _ in range(n_rows):
+        i = draw(cumulative)
+        for _ in range(n_partners):
+            decode(np.random.randint(k), problem.sizes, digits)
+            vector[:] = theta[place]
+            propose(theta, problem, q, i, digits, vector)
+            value = potential(theta, problem, desk, q, vector, after, sample)
+            if value < lowest:
+                lowest = value
+                chosen[:] = vector
+    theta[place] = chosen
+
+
+@kernel
 def swap(theta, problem, desk, rank, seed):
     """Replace the protocentroid of the given rank of dispensability; worth two passes.
 
@@ -171,7 +190,6 @@ def swap(theta, problem, desk, rank, seed):
     """
     np.random.seed(seed)
     n, n_sets = problem.points.shape[0], problem.sizes.shape[0]
-    k = desk.masses.shape[0]
     costs = np.empty(theta.shape[0])
     nearest = np.empty((n, n_sets), dtype=np.int64)
     first = np.empty((n, n_sets))
@@ -189,24 +207,7 @@ def swap(theta, problem, desk, rank, seed):
         after[i] = second[i, q] if start + nearest[i, q] == victim else first[i, q]
     total = accumulate(problem.weights, after, cumulative)
     if total > 0.0 and total < np.inf:
-        sample = np.empty(min(n, SAMPLED), dtype=np.int64)
-        for m in range(sample.shape[0]):
-            sample[m] = m if n <= SAMPLED else np.random.randint(n)
-        chosen = theta[victim].copy()
-        lowest = np.inf
-        vector = np.empty(theta.shape[1])
-        digits = np.empty(n_sets, dtype=np.int64)
-        for _ in range(2):
-            i = draw(cumulative)
-            for _ in range(3):
-                decode(np.random.randint(k), problem.sizes, digits)
-                vector[:] = theta[victim]
-                propose(theta, problem, desk, q, i, digits, vector)
-                value = potential(theta, problem, desk, q, vector, after, sample)
-                if value < lowest:
-                    lowest = value
-                    chosen[:] = vector
-        theta[victim] = chosen
+        place_vector(theta, problem, desk, q, victim, after, cumulative, 2, 3)
 
 
 @kernel

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polymeans.kernels.additive import refit_quickly
+from polymeans.kernels.cells import decode, member_sums, pair_masses
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.khatri_rao import sweep_products
+from polymeans.kernels.vacancies import count_members, fill_vacant
 from polymeans.kernels.vector import LANES, tile_scores, tile_two_best
 
 #: Rounds over the sets when products are refitted within a trial.
 _SWEEPS = 3
-
-#: Makes the system of a sum solvable where rows leave a direction open, which then stays put.
-_RIDGE = 1e-9
 
 
 class Problem(NamedTuple):
@@ -54,13 +54,6 @@ class Desk(NamedTuple):
 
 
 @kernel
-def decode(code, sizes, digits):
-    for q in range(sizes.shape[0] - 1, -1, -1):
-        digits[q] = code % sizes[q]
-        code //= sizes[q]
-
-
-@kernel
 def member(theta, problem, digits, t):
     """Coordinate t of the centroid with these digits."""
     value = 1.0 if problem.multiply else 0.0
@@ -75,24 +68,29 @@ def member(theta, problem, digits, t):
 
 
 @kernel
+def pack_cell(theta, problem, desk, place, code):
+    """Write the centroid of a cell to a place of the panels; -1: padding, infinitely far."""
+    p, lane = place // LANES, place % LANES
+    if code < 0:
+        desk.starts[p, lane] = np.inf
+        for t in range(theta.shape[1]):
+            desk.panels[p, t, lane] = 0.0
+        return
+    decode(code, problem.sizes, desk.digits)
+    square = 0.0
+    for t in range(theta.shape[1]):
+        value = member(theta, problem, desk.digits, t)
+        desk.panels[p, t, lane] = -value
+        square += value * value
+    desk.starts[p, lane] = 0.5 * square
+
+
+@kernel
 def pack(theta, problem, desk):
     """Bring all centroids into panels."""
     k = desk.masses.shape[0]
-    for c in range(desk.panels.shape[0] * LANES):
-        p = c // LANES
-        lane = c % LANES
-        if c >= k:
-            desk.starts[p, lane] = np.inf
-            for t in range(theta.shape[1]):
-                desk.panels[p, t, lane] = 0.0
-            continue
-        decode(c, problem.sizes, desk.digits)
-        square = 0.0
-        for t in range(theta.shape[1]):
-            value = member(theta, problem, desk.digits, t)
-            desk.panels[p, t, lane] = -value
-            square += value * value
-        desk.starts[p, lane] = 0.5 * square
+    for place in range(desk.panels.shape[0] * LANES):
+        pack_cell(theta, problem, desk, place, place if place < k else -1)
 
 
 @kernel(fastmath={"nnan", "nsz"})
@@ -151,32 +149,20 @@ def distance(problem, score, i):
 
 @kernel
 def employ_all(problem, desk):
-    """Give every unused protocentroid the row that is served worst, as the engine does."""
+    """Give every unused protocentroid the row that adds most to the objective."""
     n = problem.points.shape[0]
-    k = desk.masses.shape[0]
-    stride = k
+    stride = desk.masses.shape[0]
+    costs = np.empty(0)
     for q in range(problem.sizes.shape[0]):
-        h = problem.sizes[q]
-        stride //= h
-        count = np.zeros(h, dtype=np.int64)
-        for i in range(n):
-            count[desk.labels[i] // stride % h] += 1
-        for g in range(h):
-            if count[g] > 0:
-                continue
-            worst = -1
-            farthest = 0.0
+        stride //= problem.sizes[q]
+        counts = np.empty(problem.sizes[q], dtype=np.int64)
+        if count_members(desk.labels, problem.weights, stride, counts) == 0:
+            continue
+        if costs.shape[0] == 0:
+            costs = np.empty(n)
             for i in range(n):
-                d = distance(problem, desk.best[i], i) * problem.weights[i]
-                if d > farthest and count[desk.labels[i] // stride % h] > 1:
-                    farthest = d
-                    worst = i
-            if worst >= 0:
-                old = desk.labels[worst] // stride % h
-                count[old] -= 1
-                count[g] = 1
-                desk.labels[worst] += (g - old) * stride
-                desk.best[worst] = -0.5 * problem.squares[worst]
+                costs[i] = distance(problem, desk.best[i], i) * problem.weights[i]
+        fill_vacant(desk.labels, stride, counts, costs)
 
 
 @kernel
@@ -214,7 +200,9 @@ def refit(theta, problem, desk):
             desk.right[0],
         )
     else:
-        refit_sum(theta, problem, desk)
+        pair_masses(desk.masses, problem.sizes, desk.pair)
+        member_sums(desk.sums, problem.sizes, desk.right)
+        refit_quickly(desk.pair, desk.right, problem.sizes, theta)
     return remaining(theta, problem, desk)
 
 
@@ -229,88 +217,6 @@ def remaining(theta, problem, desk):
                 value = member(theta, problem, desk.digits, t)
                 total += value * (mass * value - 2.0 * desk.sums[c, t])
     return max(0.0, total)
-
-
-@kernel
-def refit_sum(theta, problem, desk):
-    """One Cholesky solve for the increment; see ``polymeans.codebooks.additive``."""
-    sizes = problem.sizes
-    n_sets, k, r = sizes.shape[0], desk.masses.shape[0], theta.shape[1]
-    system, right = desk.pair, desk.right
-    H = theta.shape[0]
-    system[:] = 0.0
-    right[:] = 0.0
-    for c in range(k):
-        mass = desk.masses[c]
-        if mass <= 0.0:
-            continue
-        decode(c, sizes, desk.digits)
-        for t in range(r):  # what the present centroid leaves of this cell's sum
-            desk.row[t] = desk.sums[c, t] - mass * member(theta, problem, desk.digits, t)
-        start = 0
-        for q in range(n_sets):
-            a = start + desk.digits[q]
-            for t in range(r):
-                right[a, t] += desk.row[t]
-            other = 0
-            for s in range(n_sets):
-                system[a, other + desk.digits[s]] += mass
-                other += sizes[s]
-            start += sizes[q]
-    # In units of their own mass; unused protocentroids are tied to where they are.
-    root = np.empty(H)
-    for a in range(H):
-        root[a] = np.sqrt(system[a, a]) if system[a, a] > 0.0 else 1.0
-    for a in range(H):
-        for b in range(H):
-            system[a, b] /= root[a] * root[b]
-        for t in range(r):
-            right[a, t] /= root[a]
-        if system[a, a] == 0.0:
-            system[a, a] = 1.0
-        system[a, a] += _RIDGE
-    # A shift from the first set to another is free: give it an eigenvalue.
-    start = sizes[0]
-    for q in range(1, n_sets):
-        length = 0.0
-        for a in range(H):
-            if a < sizes[0] or (a >= start and a < start + sizes[q]):
-                length += root[a] * root[a]
-        for a in range(H):
-            in_first = a < sizes[0]
-            if not in_first and not (a >= start and a < start + sizes[q]):
-                continue
-            for b in range(H):
-                b_first = b < sizes[0]
-                if not b_first and not (b >= start and b < start + sizes[q]):
-                    continue
-                sign = 1.0 if in_first == b_first else -1.0
-                system[a, b] += sign * root[a] * root[b] / length
-        start += sizes[q]
-    for a in range(H):
-        for b in range(a):
-            s = system[a, b]
-            for c in range(b):
-                s -= system[a, c] * system[b, c]
-            system[a, b] = s / system[b, b]
-        s = system[a, a]
-        for c in range(a):
-            s -= system[a, c] * system[a, c]
-        system[a, a] = np.sqrt(max(s, 1e-12))
-        for b in range(a):
-            for t in range(r):
-                right[a, t] -= system[a, b] * right[b, t]
-        for t in range(r):
-            right[a, t] /= system[a, a]
-    for a in range(H - 1, -1, -1):
-        for b in range(a + 1, H):
-            for t in range(r):
-                right[a, t] -= system[b, a] * right[b, t]
-        for t in range(r):
-            right[a, t] /= system[a, a]
-    for a in range(H):
-        for t in range(r):
-            theta[a, t] += right[a, t] / root[a]
 
 
 @kernel
@@ -341,28 +247,3 @@ def lloyd(theta, problem, desk, max_iter, tol, rival):
             return value, n + 1
         before = value
     return value, max_iter
-
-
-@kernel
-def draw(cumulative):
-    """Index drawn in proportion to what is accumulated."""
-    u = np.random.random() * cumulative[-1]
-    low = 0
-    high = cumulative.shape[0] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if cumulative[middle] > u:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel
-def accumulate(weights, values, cumulative):
-    """``cumulative`` = running sums of weights times values; the total."""
-    total = 0.0
-    for i in range(weights.shape[0]):
-        total += weights[i] * values[i]
-        cumulative[i] = total
-    return total

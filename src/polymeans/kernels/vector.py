@@ -278,26 +278,6 @@ def _prefetch(builder, address):
     builder.call(function, [builder.inttoptr(address, byte), _I32(0), _I32(3), _I32(1)])
 
 
-@intrinsic
-def prefetch_row(typingctx, X, i):
-    """Bring row i on its way to the caches."""
-    signature = types.void(X, types.int64)
-
-    def codegen(context, builder, signature, args):
-        x = make_array(signature.args[0])(context, builder, args[0])
-        stride = cgutils.unpack_tuple(builder, x.strides, 2)[0]
-        begin = builder.add(builder.ptrtoint(x.data, _I64), builder.mul(args[1], stride))
-
-        def body(offset, carried):
-            _prefetch(builder, builder.add(begin, offset))
-            return []
-
-        loop(builder, _I64(0), stride, PANEL_BYTES, [], body)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
 def _distance_intrinsic(exact):
     """``Σ (X[i] - C[j])²``, either in one fixed order in float64 or as fast as it goes."""
 

@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.aggregation import split
+
 #: More centroids than this are not searched for: the best of a few residual starts must do.
 SEARCHABLE = 1000
 
 #: A trial descent ends after this many iterations, or when one gains less than this share.
 TRIAL_ITERATIONS, TRIAL_TOL = 60, 1e-4
+
+#: Iterations of k-means for each set of a residual start.
+RESIDUAL_ITERATIONS = 3
 
 #: Strengths of noise, and temperatures to melt from, taken in turn.
 NOISES = (0.2, 0.4, 0.1, 0.8)
@@ -156,15 +161,24 @@ class GridProblem:
 
     def residual_start(self, rng: np.random.Generator, order: Sequence[int]) -> NDArray[np.float64]:
         """Sets one after another, each by k-means on what the ones before leave of the rows."""
-        from polymeans.kernels import starts
+        from polymeans.kernels.small_kmeans import side_by_side, small_kmeans
 
-        neutral = 1.0 if self.aggregator == "product" else 0.0
-        base = np.full(self.problem.points.shape, neutral, dtype=np.float32)
+        points = np.ascontiguousarray(self.problem.points.T, dtype=np.float64)
+        multiply = self.aggregator == "product"
+        # What the members so far make of each row's centroid.
+        made = np.full(points.shape, 1.0 if multiply else 0.0)
         vectors = np.empty((sum(self.sizes), self.n_features))
-        edges = np.cumsum((0, *self.sizes))
+        sets = split(vectors, self.sizes)
+        labels = np.empty(self.n_points, dtype=np.int32)
         for q in order:
-            part = vectors[edges[q] : edges[q + 1]]
-            starts.add_set(self.problem, base, int(rng.integers(2**31)), 3, part)
+            if multiply:
+                lines = side_by_side(points, self.problem.weights, made)
+            else:
+                lines = side_by_side(points - made, self.problem.weights)
+            seed = int(rng.integers(2**31))
+            small_kmeans(lines, 1, RESIDUAL_ITERATIONS, seed, sets[q], labels)
+            members = np.take(sets[q].T, labels, axis=1)
+            made = made * members if multiply else made + members
         return vectors
 
     def spread_start(self, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from polymeans.core.threads import running_threads
 from polymeans.engine.runners import BaseRunner
 from polymeans.search.views.gain import TIGHTEST, entropy, gain, price, scatters
 from polymeans.search.views.independent import CONTRASTS, Tree, mutual_information, unmix
+from polymeans.search.views.problem import cluster
 from polymeans.search.views.sample import lift, make_problem, reduce_rows
 
 #: Nats for each row and dimension that a view must be worth.
@@ -263,7 +264,7 @@ def _shrink(
         floor = resolution**2 * problem.spread[0] ** 2 * np.eye(inside.shape[1])
         best = gain(inside, weights, labels[s], k, q, floor)
         for fewer in range(2, k if k >= 4 else 2):
-            trial = _cluster(inside, weights, fewer, rng, n_starts=3)
+            trial = cluster(inside, weights, fewer, rng, n_starts=3, max_iter=20)
             value = gain(inside, weights, trial, fewer, q, floor)
             if value > best:
                 best, sizes[s], labels[s] = value, fewer, trial
@@ -377,30 +378,15 @@ def best_clustering(
     best = View(-np.inf, 1, np.zeros(n, dtype=np.int32))
     if k < 2:
         return best
-    labels = _cluster(points, weights, k, rng, n_starts=2)
+    labels = cluster(points, weights, k, rng, n_starts=2, max_iter=20)
     best = _merged(points, weights, labels, k, n_searched, floor)
     tried = range(2, _CROWDED + 1) if best.k >= _CROWDED else ()
     for k in tried:
-        labels = _cluster(points, weights, k, rng, n_starts=2)
+        labels = cluster(points, weights, k, rng, n_starts=2, max_iter=20)
         value = gain(points, weights, labels, k, n_searched, floor)
         if value > best.gain:
             best = View(value, k, labels)
     return best
-
-
-def _cluster(
-    points: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    k: int,
-    rng: np.random.Generator,
-    n_starts: int,
-) -> NDArray[np.int32]:
-    from polymeans.kernels.views import small_kmeans
-
-    labels = np.zeros(len(points), dtype=np.int32)
-    columns = np.ascontiguousarray(points.T)
-    small_kmeans(columns, weights, k, n_starts, 20, int(rng.integers(2**31)), labels)
-    return labels
 
 
 def _merged(
@@ -413,7 +399,7 @@ def _merged(
 ) -> View:
     """Join clusters as long as that pays, then settle the rows."""
     from polymeans.kernels.merging import merge_clusters
-    from polymeans.kernels.views import settle_centers
+    from polymeans.kernels.small_kmeans import settle_centers, side_by_side
 
     total, within, shares = scatters(points, weights, labels, k)
     n, m = float(weights.sum()), points.shape[1]
@@ -437,8 +423,7 @@ def _merged(
     sums = np.stack([np.bincount(labels, weights * y, minlength=best_k) for y in points.T], axis=1)
     before = View(gain(points, weights, labels, best_k, n_searched, floor), best_k, labels)
     settled = labels.copy()
-    columns = np.ascontiguousarray(points.T)
-    settle_centers(columns, weights, sums / masses[:, None], 20, settled)
+    settle_centers(side_by_side(points.T, weights), sums / masses[:, None], 20, settled)
     if len(np.unique(settled)) < best_k:
         return before
     value = gain(points, weights, settled, best_k, n_searched, floor)

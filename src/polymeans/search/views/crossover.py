@@ -61,7 +61,7 @@ def _mix_centers(
     rng: np.random.Generator,
 ) -> None:
     """In one view, of each two centers that match, one at random."""
-    from polymeans.kernels.views import settle_centers
+    from polymeans.kernels.small_kmeans import settle_centers, side_by_side
 
     s = problem.draw_view(rng)
     inside = basis_of(first.views, s) @ problem.points.T
@@ -73,4 +73,4 @@ def _mix_centers(
     squares = np.sum((ours[:, None] - theirs) ** 2, axis=2)
     theirs = theirs[linear_sum_assignment(squares)[1]]
     centers = np.where(rng.random(len(ours))[:, None] < 0.5, ours, theirs)
-    settle_centers(inside, problem.weights, centers, _SETTLE, labels[s])
+    settle_centers(side_by_side(inside, problem.weights), centers, _SETTLE, labels[s])

@@ -42,15 +42,16 @@ def _descend_from(problem: Problem, state: Candidate, labels: NDArray[np.int32])
 
 def _move_center(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
     """A center of some view goes to where it is needed more."""
-    from polymeans.kernels.views import settle_centers, swap_center
+    from polymeans.kernels.small_kmeans import settle_centers, side_by_side, swap_center
 
     s = problem.draw_view(rng)
     inside = basis_of(state.views, s) @ problem.points.T
     if len(inside) == 0:
         return _relabel_view(problem, state, labels, rng)
     centers = problem.centers(inside, labels[s], problem.sizes[s])
-    swap_center(inside, problem.weights, centers, 1 + int(rng.integers(4)), rng.integers(2**31))
-    settle_centers(inside, problem.weights, centers, 3, labels[s])
+    lines = side_by_side(inside, problem.weights)
+    swap_center(lines, centers, 1 + int(rng.integers(4)), rng.integers(2**31))
+    settle_centers(lines, centers, 3, labels[s])
     return None
 
 

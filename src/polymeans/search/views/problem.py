@@ -22,6 +22,24 @@ def is_crowded(sizes: tuple[int, ...]) -> bool:
     return len(sizes) > 1 and sum(sizes) > CROWDED
 
 
+def cluster(
+    points: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    k: int,
+    rng: np.random.Generator,
+    n_starts: int,
+    max_iter: int,
+) -> NDArray[np.int32]:
+    """Labels of the best of a few runs of k-means."""
+    from polymeans.kernels.small_kmeans import side_by_side, small_kmeans
+
+    labels = np.zeros(len(points), dtype=np.int32)
+    centers = np.empty((k, points.shape[1]))
+    lines = side_by_side(points.T, weights)
+    small_kmeans(lines, n_starts, max_iter, int(rng.integers(2**31)), centers, labels)
+    return labels
+
+
 @dataclass
 class Candidate:
     """Labels in all views, their subspaces, and the cost."""
@@ -110,13 +128,7 @@ class Problem:
         self, points: NDArray[np.float64], k: int, rng: np.random.Generator, n_starts: int = 1
     ) -> NDArray[np.int32]:
         """Labels of plain k-means in some coordinates."""
-        from polymeans.kernels.views import small_kmeans
-
-        labels = np.zeros(len(points), dtype=np.int32)
-        columns = np.ascontiguousarray(points.T)
-        seed = int(rng.integers(2**31))
-        small_kmeans(columns, self.weights, k, n_starts, 10 if n_starts == 1 else 20, seed, labels)
-        return labels
+        return cluster(points, self.weights, k, rng, n_starts, 10 if n_starts == 1 else 20)
 
     @property
     def is_crowded(self) -> bool:
