@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,14 +16,25 @@ from polymeans.codebooks.metric import MetricCodebook
 from polymeans.codebooks.orthogonal import OrthogonalCodebook, make_views
 from polymeans.core.contracts import Codebook
 from polymeans.engine.assignment import grid_codebook, make_codebook
+from polymeans.engine.blocks import DenseBlock, SparseBlock
 from polymeans.engine.runners import BlockRunner, LocalRunner
 from polymeans.factorization.update import PairUpdate
 
 SIZES = (3, 4)
 
 
+RHO = 10.0
+
+
 def rows_of(kind):
     rng = np.random.default_rng(0)
+    if kind.startswith("white"):
+        # Rows as the learned metric sees them: scatter diagonal, divided by its roots plus rho.
+        X = rows_of("dense")
+        X = X - X.mean(axis=0)
+        turned = X @ np.linalg.svd(X, full_matrices=False)[2].T
+        white = turned / np.sqrt(np.sum(turned**2, axis=0) + RHO)
+        return sp.csr_matrix(white) if kind == "white csr" else white
     if kind == "csr":
         return sp.random(400, 30, 0.3, "csr", random_state=1)
     centers = 3 * rng.standard_normal((12, 6))
@@ -62,15 +74,20 @@ def orthogonal(runner):
     return OrthogonalCodebook(theta, SIZES, views, None, runner.frame.is_sparse)
 
 
+def squares_of(runner):
+    """Scatter of the rows before they were divided."""
+    X = runner.matrix()
+    shares = np.sum((X.toarray() if sp.issparse(X) else X) ** 2, axis=0)
+    return RHO * shares / (1 - shares)
+
+
 def metric(runner):
-    scatter = runner.frame.total_square
-    return MetricCodebook(12, runner.frame.n_used, 10.0, np.log1p(scatter / 10.0))
+    log_det = float(np.sum(np.log1p(squares_of(runner) / RHO)))
+    return MetricCodebook(12, runner.frame.n_used, RHO, log_det)
 
 
 def alternating(runner):
-    X = runner.matrix()
-    X = X.toarray() if sp.issparse(X) else X
-    return AlternatingCodebook(12, np.sum(X * X, axis=0), 5.0, 1.0)
+    return AlternatingCodebook(12, squares_of(runner), RHO / 2, 1.0)
 
 
 BOOKS = {
@@ -88,8 +105,8 @@ BOOKS = {
 
 
 @pytest.fixture(params=["dense", "csr"])
-def runner(request):
-    X = rows_of(request.param)
+def runner(request, name):
+    X = rows_of(f"white {request.param}" if name in ("metric", "alternating") else request.param)
     return LocalRunner(X, np.ones(X.shape[0]))
 
 
@@ -166,11 +183,11 @@ def test_a_pickled_codebook_is_refitted_elsewhere(name, runner, labels):
 @pytest.mark.parametrize("name", BOOKS)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_statistics_of_parts_add_up(name, kind, labels):
-    X = rows_of(kind)
+    X = rows_of(f"white {kind}" if name in ("metric", "alternating") else kind)
     weights = np.random.default_rng(2).random(X.shape[0])
     whole = LocalRunner(X, weights)
     edges = [0, 1, 90, 91, 250, 400]
-    parts = BlockRunner([(X[lo:hi], weights[lo:hi]) for lo, hi in zip(edges, edges[1:])])
+    parts = BlockRunner([(X[lo:hi], weights[lo:hi]) for lo, hi in pairwise(edges)])
     codebook = book_of(name, whole)
     one, other = (runner.statistics_of(labels, codebook) for runner in (whole, parts))
     np.testing.assert_array_equal(one.mass, other.mass)
@@ -189,9 +206,9 @@ def test_codebooks_have_what_the_contract_names(name, runner):
         assert hasattr(codebook, attribute), attribute
     assert int(np.prod(codebook.sizes)) == codebook.n_clusters
     assert isinstance(codebook.n_parameters, int | np.integer)
-    assert not any("rows" in key or "threads" in key for key in vars(codebook))
+    assert not any(isinstance(value, DenseBlock | SparseBlock) for value in vars(codebook).values())
 
 
-def test_additive_and_multiplicative_grids_say_what_they_need(runner):
+def test_additive_and_multiplicative_grids_say_what_they_need():
     assert AdditiveCodebook.needs == "marginals"
     assert MultiplicativeCodebook.needs == "cells"

@@ -100,7 +100,7 @@ def problems(draw):
 
 def in_rows_unit(rows, factors, offset):
     """Factors and offset in the coordinates the engine works in."""
-    return [factors[0] / rows.unit, *factors[1:]], offset / rows.unit
+    return [factors[0] / rows.frame.unit, *factors[1:]], offset / rows.frame.unit
 
 
 @settings(max_examples=300, deadline=None)

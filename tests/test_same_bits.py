@@ -1,6 +1,7 @@
 """The same bits for any order of the rows, any blocks, any number of threads, any algorithm."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def fit_in_blocks(model, X, weights, n_blocks):
     weights = check_weights(weights, X)
     cuts = np.random.default_rng(n_blocks).choice(np.arange(1, X.shape[0]), n_blocks - 1, False)
     edges = [0, *np.sort(cuts), X.shape[0]]
-    sources = [(X[lo:hi], weights[lo:hi]) for lo, hi in zip(edges, edges[1:])]
+    sources = [(X[lo:hi], weights[lo:hi]) for lo, hi in pairwise(edges)]
     model._fit(sources, {"X": X, "metadata": {}}, blocks=True)
     return model
 

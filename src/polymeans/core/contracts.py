@@ -2,8 +2,8 @@
 
 A fit alternates two things. A *runner* has the rows: it gives each one its nearest centroid and
 adds up what the rows of each cluster come to. A *codebook* has the centroids: it refits them to
-those totals. Neither looks into the other, so threads, files, clusters of machines and sites that keep
-their rows are different runners, and structures of centroids are different codebooks.
+those totals. Neither looks into the other, so threads, files, clusters of machines and sites that
+keep their rows are different runners, and structures of centroids are different codebooks.
 
 In the formulas w are weights, x rows in the engine's coordinates (see
 :class:`~polymeans.core.frame.Frame`), v_c centroids, n_c and S_c masses and sums of clusters, o the
