@@ -41,27 +41,32 @@ class AlternatingCodebook(MetricCodebook):
         self.lam, self.nu = lam, mu / (1 + mu)
         self.transform = np.sqrt(0.5) * np.eye(len(squares))
         self.settled = True
-        self._within: NDArray[np.float64] | None = None
+        self._settled_for: object = None  #: version of the statistics the transform is for
 
     def inertia(self, statistics: CellStatistics) -> float:
         """The paper's objective, in the units of a scatter."""
-        weighted = self._reduce(statistics)[0] * np.sqrt(self.squares + self.rho)
-        self._within = np.diag(self.squares) - weighted.T @ weighted
-        self.transform, self.settled = settle(
-            self.transform, self.squares, self._within, self.lam, self.nu
-        )
+        within = self._settle(statistics)
         T, lam, r = self.transform, self.lam, self.n_features
         log_det = np.linalg.slogdet(T)[1]
-        value = self.nu * float(np.sum((T @ self._within) * T)) + lam * float(
+        value = self.nu * float(np.sum((T @ within) * T)) + lam * float(
             np.sum(T * T) - log_det
         )
         return self.rho * (2 * value / lam - r + r * np.log(lam / 2) - r * np.log(lam))
 
+    def _settle(self, statistics: CellStatistics) -> NDArray[np.float64]:
+        """Find the transform for these statistics, once; the scatter within clusters."""
+        weighted = self._reduce(statistics)[0] * np.sqrt(self.squares + self.rho)
+        within = np.diag(self.squares) - weighted.T @ weighted
+        if self._settled_for is not statistics.version:
+            self.transform, self.settled = settle(
+                self.transform, self.squares, within, self.lam, self.nu
+            )
+            self._settled_for = statistics.version
+        return within
+
     def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Move the centers to the means and take over the transform found for them."""
-        if self._within is None:
-            self.inertia(statistics)
-        self._within = None
+        self._settle(statistics)
         drift = super().refit(statistics)
         used = statistics.mass > 0
         scale = np.sqrt(self.squares + self.rho)

@@ -76,7 +76,8 @@ class MetricCodebook(BaseCodebook):
         self.offsets = np.zeros(n_clusters)
         self.weighted = np.zeros((n_clusters, n_features))
         self._gain = np.zeros((n_clusters, n_clusters))
-        self._solved: tuple[Any, Any, Any] | None = None
+        #: Version of the statistics that were last reduced, and to what.
+        self._reduced: tuple[object, tuple[NDArray, NDArray, NDArray]] | None = None
         self._known = (self.weighted, self.weighted)
 
     @property
@@ -86,8 +87,7 @@ class MetricCodebook(BaseCodebook):
 
     def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Move the centers to the means and find their metric; how far each center went."""
-        weighted, solved, explained = self._solved or self._reduce(statistics)
-        self._solved = None
+        weighted, solved, explained = self._reduce(statistics)
         mass = statistics.mass
         used = mass > 0
         means = self.means.copy()
@@ -110,20 +110,22 @@ class MetricCodebook(BaseCodebook):
 
         For large rho this is the scatter within clusters, the inertia of plain k-means.
         """
-        self._solved = self._reduce(statistics)
-        shares = np.linalg.eigvalsh(self._solved[2])
+        shares = np.linalg.eigvalsh(self._reduce(statistics)[2])
         log_det = float(np.sum(np.log1p(-np.minimum(shares, 1.0 - _NOTHING))))
         return self.rho * max(0.0, self.log_det_total + log_det)
 
     def _reduce(self, statistics: CellStatistics) -> tuple[NDArray, NDArray, NDArray]:
         """Weighted means S, their solutions Z, and S Z'."""
+        if self._reduced is not None and self._reduced[0] is statistics.version:
+            return self._reduced[1]
         mass = statistics.mass
         roots = np.sqrt(np.where(mass > 0, mass, 1.0))
         sums = statistics.sums + mass[:, None] * statistics.frame.origin
         weighted = np.where((mass > 0)[:, None], sums / roots[:, None], 0.0)
         solved = weighted if self.solve is None else self._solve_changed(weighted)
         explained = weighted @ solved.T
-        return weighted, solved, (explained + explained.T) / 2
+        self._reduced = statistics.version, (weighted, solved, (explained + explained.T) / 2)
+        return self._reduced[1]
 
     def _solve_changed(self, weighted: NDArray[np.float64]) -> NDArray[np.float64]:
         """Solutions for all clusters; those that gained and lost no row keep theirs."""
