@@ -55,7 +55,7 @@ def test_statistics_follow_the_labels_exactly(blobs, documents, threads, kind, w
             np.testing.assert_allclose(statistics.sums, expected, atol=1e-9)
         else:
             np.testing.assert_array_equal(statistics.sums, expected)
-        assert len(change.moved) == np.count_nonzero(previous != labels)
+        assert change.n_moved == np.count_nonzero(previous != labels)
         previous = labels
 
 

@@ -85,7 +85,7 @@ def test_cluster_sums_are_exact_whatever_happened_before(problem):
         from polymeans.kernels import exact
 
         sums = np.empty((k, frame.n_used))
-        exact.round_rungs(statistics.rungs, 0, k, sums)
+        exact.round_clusters(statistics.rungs, np.arange(k), sums)
         np.testing.assert_array_equal(sums, by_hand(terms, labels, k))
         mass = [math.fsum(block.weights[labels == j]) for j in range(k)]
         np.testing.assert_array_equal(statistics.mass, mass)

@@ -48,9 +48,7 @@ class AlternatingCodebook(MetricCodebook):
         within = self._settle(statistics)
         T, lam, r = self.transform, self.lam, self.n_features
         log_det = np.linalg.slogdet(T)[1]
-        value = self.nu * float(np.sum((T @ within) * T)) + lam * float(
-            np.sum(T * T) - log_det
-        )
+        value = self.nu * float(np.sum((T @ within) * T)) + lam * float(np.sum(T * T) - log_det)
         return self.rho * (2 * value / lam - r + r * np.log(lam / 2) - r * np.log(lam))
 
     def _settle(self, statistics: CellStatistics) -> NDArray[np.float64]:

@@ -67,7 +67,7 @@ class SumCodebook(BaseCodebook):
 
     def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Take over the changed clusters' sums; how far each centroid went."""
-        from polymeans.kernels import sums
+        from polymeans.kernels import exact
 
         squares, cross = self._compare(statistics)
         drift = np.zeros(self.n_clusters)
@@ -89,7 +89,7 @@ class SumCodebook(BaseCodebook):
         self._own_numerators()
         threads = running_threads()
         threads.map(
-            lambda r: sums.round_sums(statistics.rungs, changed[slice(*r)], self.array),
+            lambda r: exact.round_clusters(statistics.rungs, changed[slice(*r)], self.array),
             threads.ranges(len(changed)),
         )
         self.denominators[changed] = denominators

@@ -70,30 +70,31 @@ class CellStatistics:
     @property
     def sums(self) -> NDArray[np.float64]:
         """``Σ w (x - o)`` of each cluster, o the frame's origin: (k, n_used), rounded once."""
-        from polymeans.kernels import exact
-
+        if self.rungs.shape[1] == 1 and not self.frame.shifted:
+            return self.rungs[:, 0, :]
         if self._sums is None:
             self._sums = np.empty((len(self.counts), self.rungs.shape[2]))
-            stale = np.arange(len(self.counts))
-        else:
-            stale = np.flatnonzero(self._stale)
+            self._stale = np.ones(len(self.counts), dtype=bool)
+        stale = np.flatnonzero(self._stale)
         if len(stale):
-            rungs, mass, origin = self.rungs, self.mass, self.frame.origin
-            whole = len(stale) == len(self.counts)
-            part = self._sums if whole else np.empty((len(stale), rungs.shape[2]))
-            chosen = rungs if whole else rungs[stale]
-            threads = running_threads()
-            ranges = threads.ranges(len(stale), smallest=max(1, 2**15 // rungs.shape[2]))
-            if self.frame.shifted:
-                threads.map(
-                    lambda r: exact.round_about(chosen, mass[stale], origin, *r, part), ranges
-                )
-            else:
-                threads.map(lambda r: exact.round_rungs(chosen, *r, part), ranges)
-            if not whole:
-                self._sums[stale] = part
-        self._stale = np.zeros(len(self.counts), dtype=bool)
+            self._round(stale)
+            self._stale[:] = False
         return self._sums
+
+    def _round(self, clusters: NDArray[np.int64]) -> None:
+        from polymeans.kernels import exact
+
+        threads, n_features = running_threads(), self.rungs.shape[2]
+        mass, origin = self.mass, self.frame.origin if self.frame.shifted else None
+
+        def part(r: tuple[int, int]) -> None:
+            own = clusters[slice(*r)]
+            if origin is None:
+                exact.round_clusters(self.rungs, own, self._sums)
+            else:
+                exact.round_clusters_about(self.rungs, mass, origin, own, self._sums)
+
+        threads.map(part, threads.ranges(len(clusters), smallest=max(1, 2**15 // n_features)))
 
     def touch(self, clusters: NDArray[np.int64]) -> None:
         """The rungs of some clusters have changed."""
@@ -138,9 +139,10 @@ class MarginalStatistics:
         if self.frame.shifted:
             cells = self.mass_rungs.reshape(*self.sizes, -1)
             marginal = np.concatenate([rounded_mass(part) for part in marginals(cells)])
-            exact.round_about(self.rungs, marginal, self.frame.origin, 0, len(out), out)
+            every = np.arange(len(out))
+            exact.round_clusters_about(self.rungs, marginal, self.frame.origin, every, out)
         else:
-            exact.round_rungs(self.rungs, 0, len(out), out)
+            exact.round_clusters(self.rungs, np.arange(len(out)), out)
         return out
 
 
@@ -174,7 +176,7 @@ def rounded_mass(rungs: NDArray[np.float64]) -> NDArray[np.float64]:
     from polymeans.kernels import exact
 
     out = np.empty((len(rungs), 1))
-    exact.round_rungs(rungs[:, :, None], 0, len(rungs), out)
+    exact.round_clusters(rungs[:, :, None], np.arange(len(rungs)), out)
     return out[:, 0]
 
 

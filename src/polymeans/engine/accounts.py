@@ -6,7 +6,9 @@ done is a matter of cost alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,34 +28,46 @@ from polymeans.engine.blocks import Block
 #: for sparse rows costs more than rows that stand next to each other in cache.
 _CORRECTION = {True: 3, False: 1}
 
+#: Bytes of totals that a core's cache holds, and rows that make a thread of their own worthwhile.
+_CACHED, _PIECE_ROWS = 2**22, 4096
+
 #: Up to this many combinations for each protocentroid, dense rows are summed combination by
 #: combination: one pass instead of one for each set, and sums of sums cost nothing.
 _FEW = 8
 
-_NONE = np.empty(0, dtype=np.int64)
+
+def _none() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Change:
     """What an update of the labels changed."""
 
+    n_moved: int  #: rows that changed cluster
     clusters: NDArray[np.int64]  #: clusters whose sums changed and that have rows
     rewritten: NDArray[np.int64]  #: those of them of which any entry may have changed
-    shifted: NDArray[np.int64]  #: and those that differ in the features of their moved rows only
-    moved: NDArray[np.int64]  #: rows that changed cluster
-    starts: NDArray[np.int64]  #: where each cluster's events begin
-    events: NDArray[np.int64]  #: positions into moved (departures), or past its end (arrivals)
+    shifted: NDArray[np.int64] = field(
+        default_factory=_none
+    )  #: and those that differ in their moved rows' features only
+    moved: NDArray[np.int64] = field(
+        default_factory=_none
+    )  #: rows that changed cluster, where some are only shifted
+    starts: NDArray[np.int64] = field(default_factory=_none)  #: where each cluster's events begin
+    events: NDArray[np.int64] = field(
+        default_factory=_none
+    )  #: positions into moved (departures), or past it (arrivals)
 
     @classmethod
-    def of_everything(cls, n_clusters: int) -> "Change":
+    def of_everything(cls, n_moved: int, n_clusters: int) -> "Change":
         """All centroids may have moved in all of their entries."""
         everything = np.arange(n_clusters)
-        return cls(everything, everything, _NONE, _NONE, _NONE, _NONE)
+        return cls(n_moved, everything, everything)
 
-    def followed_by(self, other: "Change") -> "Change":
+    def followed_by(self, other: "Change", n_moved: int) -> "Change":
         """Both changes together."""
         clusters = np.union1d(self.clusters, other.clusters)
-        return replace(other, clusters=clusters, rewritten=clusters, shifted=_NONE)
+        return Change(n_moved, clusters, clusters)
 
 
 class CellAccount:
@@ -69,27 +83,64 @@ class CellAccount:
         self.block = block
         assert isinstance(block.frame, MeasuredFrame)
         self.statistics = CellStatistics.empty(block.frame, n_clusters)
+        #: Totals that stay in cache are followed row by row, others cluster by cluster. So are
+        #: those of sparse rows: what their centroids are kept in wants to know which rows moved.
+        self.row_by_row = not block.is_sparse and self.statistics.rungs.nbytes <= _CACHED
 
     def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
         """Follow the labels from ``previous`` to ``labels``."""
+        if self.row_by_row:
+            return self._follow_rows(previous, labels)
+        return self._follow_clusters(previous, labels)
+
+    def _follow_rows(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
+        from polymeans.kernels import sums
+
+        block, statistics, threads = self.block, self.statistics, running_threads()
+        frame, n_clusters = statistics.frame, len(statistics.counts)
+        touched = np.zeros(n_clusters, dtype=bool)
+        totals = statistics.counts, statistics.mass_rungs, statistics.rungs, touched
+        common = (block.arrays, block.weights, previous, labels)
+        magics = (frame.ladder.magics, frame.mass_ladder.magics)
+        # Each thread has totals of its own: sums are exact, so adding them up changes nothing.
+        pieces = min(threads.n_threads, max(1, block.n_samples // _PIECE_ROWS))
+        if pieces == 1:
+            n_moved = sums.follow_labels(*common, 0, block.n_samples, *magics, *totals)
+        else:
+
+            def follow(part: tuple[int, int]) -> tuple[int, list[NDArray[Any]]]:
+                own = [np.zeros_like(total) for total in totals]
+                return sums.follow_labels(*common, *part, *magics, *own), own
+
+            edges = [block.n_samples * piece // pieces for piece in range(pieces + 1)]
+            n_moved = 0
+            for n_own, own in threads.map(follow, pairwise(edges)):
+                n_moved += n_own
+                for total, part in zip(totals, own):
+                    total += part
+        changed = np.flatnonzero(touched)
+        statistics.touch(changed)
+        return Change(n_moved, changed, changed)
+
+    def _follow_clusters(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
         from polymeans.kernels import sums
 
         block, statistics = self.block, self.statistics
-        n_clusters = len(statistics.counts)
+        was_empty = statistics.counts == 0
+        n_clusters = len(was_empty)
         moved = np.flatnonzero(previous != labels)
         ends = np.concatenate([previous[moved], labels[moved]])
         starts = np.zeros(n_clusters + 1, dtype=np.int64)
         events = np.empty(len(ends), dtype=np.int64)
         sums.group_by_label(ends, starts, events)
         n_events = np.diff(starts)
-        was_empty = statistics.counts == 0
         statistics.counts = np.zeros(n_clusters, dtype=np.int64)
         sums.count_labels(labels, block.weights, statistics.counts)
 
-        touched = n_events > 0
-        anew = touched & (_CORRECTION[block.is_sparse] * n_events >= statistics.counts)
-        add_clusters(block, labels, np.flatnonzero(anew), statistics.mass_rungs, statistics.rungs)
-        corrected = np.flatnonzero(touched & ~anew)
+        touched = np.flatnonzero(n_events)
+        anew = _CORRECTION[block.is_sparse] * n_events[touched] >= statistics.counts[touched]
+        add_clusters(block, labels, touched[anew], statistics.mass_rungs, statistics.rungs)
+        corrected = touched[~anew]
         frame, threads = statistics.frame, running_threads()
         threads.map(
             lambda share: sums.move_members(
@@ -106,12 +157,19 @@ class CellAccount:
             ),
             threads.shares(n_events[corrected]),
         )
-        statistics.touch(np.flatnonzero(touched))
+        statistics.touch(touched)
         # A cluster without rows keeps its centroid, which its sums say nothing about.
-        with_rows = touched & (statistics.counts > 0)
-        rewritten = np.flatnonzero(with_rows & (anew | was_empty))
-        shifted = np.flatnonzero(with_rows & ~(anew | was_empty))
-        return Change(np.flatnonzero(with_rows), rewritten, shifted, moved, starts, events)
+        with_rows = statistics.counts[touched] > 0
+        whole = anew | was_empty[touched]
+        return Change(
+            len(moved),
+            touched[with_rows],
+            touched[with_rows & whole],
+            touched[with_rows & ~whole],
+            moved,
+            starts,
+            events,
+        )
 
 
 class MarginalAccount:
@@ -162,7 +220,7 @@ class MarginalAccount:
                 known = previous >= 0
                 before = np.where(known, previous // np.int32(stride) % np.int32(h), np.int32(-1))
                 account.update(before, digits)
-        return Change.of_everything(self.n_clusters)
+        return Change.of_everything(int(np.count_nonzero(previous != labels)), self.n_clusters)
 
 
 class DeferredAccount:
@@ -191,7 +249,7 @@ class DeferredAccount:
         """Follow the labels from ``previous`` to ``labels``."""
         self._labels = labels.copy()
         self._masses = mass_statistics(self.block, labels, self.n_clusters)
-        return Change.of_everything(self.n_clusters)
+        return Change.of_everything(int(np.count_nonzero(previous != labels)), self.n_clusters)
 
     def _feature_sums(self, first: int, last: int) -> NDArray[np.float64]:
         rungs = feature_rungs(self.block, self._labels, self.n_clusters, first, last)
@@ -223,7 +281,8 @@ def rounded_features(
     from polymeans.kernels import exact
 
     out = np.empty((len(rungs), last - first))
-    exact.round_about(rungs, mass, frame.origin[first:last], 0, len(rungs), out)
+    every = np.arange(len(rungs))
+    exact.round_clusters_about(rungs, mass, frame.origin[first:last], every, out)
     return out
 
 

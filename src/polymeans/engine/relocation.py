@@ -38,24 +38,28 @@ def relocations(
     labels : ndarray
         Where to.
     """
+    nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    if counts.all():
+        return nothing
     sizes = members_of_sets(counts, codebook.sizes)
     stride = codebook.n_clusters
     vacancies = []  # the set, the distance between labels of its neighbours, and what is empty
     for q, size in enumerate(sizes):
         stride //= len(size)
         vacancies += [(q, stride, g) for g in np.flatnonzero(size == 0)]
+    if not vacancies:
+        return nothing
+    # A row is taken from a cluster only while it leaves others behind.
+    n_wanted = 4 * len(vacancies) + sum(map(len, sizes))
     moved, targets = [], []
-    if vacancies:
-        # A row is taken from a cluster only while it leaves others behind.
-        n_wanted = 4 * len(vacancies) + sum(map(len, sizes))
-        for row, distance, label in zip(*runner.farthest(codebook, n_wanted)):
-            if len(moved) == len(vacancies) or distance == 0:
-                break
-            q, stride, vacant = vacancies[len(moved)]
-            member = label // stride % len(sizes[q])
-            if sizes[q][member] > 1:
-                sizes[q][member] -= 1
-                sizes[q][vacant] = 1
-                moved.append(row)
-                targets.append(label + (vacant - member) * stride)
+    for row, distance, label in zip(*runner.farthest(codebook, n_wanted)):
+        if len(moved) == len(vacancies) or distance == 0:
+            break
+        q, stride, vacant = vacancies[len(moved)]
+        member = label // stride % len(sizes[q])
+        if sizes[q][member] > 1:
+            sizes[q][member] -= 1
+            sizes[q][vacant] = 1
+            moved.append(row)
+            targets.append(label + (vacant - member) * stride)
     return np.array(moved, dtype=np.int64), np.array(targets, dtype=np.int32)

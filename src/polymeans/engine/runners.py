@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import MeasuredFrame
-from polymeans.core.statistics import DeferredStatistics, Statistics, rounded_mass
+from polymeans.core.statistics import (
+    CellStatistics,
+    DeferredStatistics,
+    Statistics,
+    rounded_mass,
+)
 from polymeans.engine.accounts import (
     Account,
     CellAccount,
@@ -181,8 +186,8 @@ class LocalRunner(BaseRunner):
         self._start_labels()
         self._assigner: Assigner = make_assigner(self.block, codebook, algorithm)
         self._account: Account = _account(self.block, codebook)
-        self._added_up = self._labels[0].copy()
         self._change: Change | None = None
+        self._unmoved: NDArray[np.int32] | None = None  #: labels before some were changed by hand
 
     def assign(self, codebook: BaseCodebook) -> None:
         """Give each row its nearest centroid."""
@@ -192,20 +197,28 @@ class LocalRunner(BaseRunner):
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
         labels = self._labels[0]
-        change = self._account.update(self._added_up, labels)
-        np.copyto(self._added_up, labels)
+        known = self._previous[0] if self._unmoved is None else self._unmoved
+        change = self._account.update(known, labels)
+        self._unmoved = None
         statistics = self._account.statistics
         if self._change is not None:  # nothing was refitted since the last time
-            change = self._change.followed_by(change)
-            if isinstance(self._account, CellAccount):
+            n_moved = int(np.count_nonzero(self._previous[0] != labels))
+            change = self._change.followed_by(change, n_moved)
+            if isinstance(statistics, CellStatistics):
                 statistics.touch(np.union1d(self._touched, statistics.changed))
-        if isinstance(self._account, CellAccount):
+        if isinstance(statistics, CellStatistics):
             self._touched = statistics.changed
         self._change = change
         return statistics
 
+    @property
+    def n_moved(self) -> int:
+        """Rows whose label is another one than before the last assignment."""
+        return super().n_moved if self._change is None else self._change.n_moved
+
     def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
         """Give some rows other labels."""
+        self._unmoved = self._labels[0].copy()
         self._labels[0][rows] = labels
         self._assigner.forget(rows)
 
@@ -213,7 +226,7 @@ class LocalRunner(BaseRunner):
         """The codebook was refitted."""
         change = self._change
         if codebook.entangled or change is None:
-            change = Change.of_everything(codebook.n_clusters)
+            change = Change.of_everything(self.n_moved, codebook.n_clusters)
         self._assigner.follow(codebook, change, drift)
         self._change = None
 

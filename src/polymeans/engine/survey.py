@@ -374,7 +374,7 @@ def _rounded(rungs: NDArray[np.float64]) -> NDArray[np.float64]:
     from polymeans.kernels import exact
 
     out = np.empty((1, rungs.shape[1]))
-    exact.round_rungs(rungs[None], 0, 1, out)
+    exact.round_clusters(rungs[None], np.arange(1), out)
     return out[0]
 
 

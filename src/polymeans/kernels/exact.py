@@ -77,7 +77,7 @@ def split_onto(
     total[n_above, t] += term
 
 
-@kernel
+@kernel(inline="always")
 def add_dense(x, weight, magics, total):
     """``total += weight * x`` on all rungs, for a whole row; the products are rounded once."""
     d = x.shape[0]
@@ -107,7 +107,7 @@ def add_dense(x, weight, magics, total):
             split_onto(weight * np.float64(x[t]), magics, t, total)
 
 
-@kernel
+@kernel(inline="always")
 def add_sparse(indices, values, lo, hi, weight, magics, total):
     """The same for a row's stored entries lo:hi."""
     n_above = magics.shape[0]
@@ -147,21 +147,22 @@ def rounded(total, t):
 
 
 @kernel
-def round_rungs(rungs, lo, hi, out):
-    """``out[j, t]`` = the sum of ``rungs[j, :, t]``, rounded once, for j in lo:hi."""
-    for j in range(lo, hi):
+def round_clusters(rungs, clusters, out):
+    """``out[j, t]`` = the sum of ``rungs[j, :, t]``, rounded once, for some clusters j."""
+    for j in clusters:
+        total = rungs[j]
         for t in range(out.shape[1]):
-            out[j, t] = rounded(rungs[j], t)
+            out[j, t] = rounded(total, t)
 
 
 @kernel
-def round_about(rungs, mass, origin, lo, hi, out):
+def round_clusters_about(rungs, mass, origin, clusters, out):
     """``out[j, t]`` = the sum of ``rungs[j, :, t]`` less ``mass[j] * origin[t]``, accurately.
 
     The product is split into what float64 holds of it and the rest, so that rows far from zero
     lose nothing but the last rounding.
     """
-    for j in range(lo, hi):
+    for j in clusters:
         total = rungs[j]
         n_rungs = total.shape[0]
         m = mass[j]

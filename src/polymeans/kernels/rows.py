@@ -64,7 +64,7 @@ def add_row(rows, i, weight, magics, total):
     raise RuntimeError("add_row is compiled")  # pragma: no cover
 
 
-@overload(add_row)
+@overload(add_row, inline="always")
 def _add_row(rows, i, weight, magics, total):
     if _is(rows, DenseArrays):
 

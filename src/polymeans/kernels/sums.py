@@ -48,10 +48,15 @@ def sum_members(
 ):
     """Totals of some clusters from their rows."""
     for j in clusters:
-        sums[j] = 0.0
-        mass[j] = 0.0
+        own_mass, total = mass[j], sums[j]
+        own_mass[:] = 0.0
+        total[:] = 0.0
         for m in range(starts[j], starts[j + 1]):
-            _add_member(rows, members[m], weights, 1.0, magics, mass_magics, mass[j], sums[j])
+            i = members[m]
+            w = weights[i]
+            if w != 0.0:
+                _add_mass(w, mass_magics, own_mass)
+                add_row(rows, i, w, magics, total)
 
 
 @kernel
@@ -70,19 +75,54 @@ def move_members(
     """The same by subtracting rows that left and adding those that came: no rounding, no drift."""
     n_moved = moved.shape[0]
     for j in clusters:
+        own_mass, total = mass[j], sums[j]
         for e in range(starts[j], starts[j + 1]):
             arrives = events[e] >= n_moved
             i = moved[events[e] - n_moved if arrives else events[e]]
-            sign = 1.0 if arrives else -1.0
-            _add_member(rows, i, weights, sign, magics, mass_magics, mass[j], sums[j])
+            w = weights[i] if arrives else -weights[i]
+            if w != 0.0:
+                _add_mass(w, mass_magics, own_mass)
+                add_row(rows, i, w, magics, total)
 
 
 @kernel
-def _add_member(rows, i, weights, sign, magics, mass_magics, mass, sums):
-    w = weights[i]
-    if w != 0.0:
-        _add_mass(sign * w, mass_magics, mass)
-        add_row(rows, i, sign * w, magics, sums)
+def follow_labels(
+    rows,  # IN  row container
+    weights,  # IN  (n,)
+    previous,  # IN  (n,) -1: the row was in no cluster
+    labels,  # IN  (n,)
+    lo,
+    hi,
+    magics,  # IN  ladder of the sums
+    mass_magics,  # IN  ladder of the masses
+    counts,  # INOUT (k,) rows of positive weight
+    mass,  # INOUT (k, n_mass_rungs)
+    sums,  # INOUT (k, n_rungs, d)
+    touched,  # INOUT (k,) clusters that gained or lost rows
+):
+    """Follow the labels of rows lo:hi in the order of the rows; how many changed.
+
+    Rows are read one after another, and all totals stay in cache where they are few.
+    """
+    n_moved = 0
+    for i in range(lo, hi):
+        before, now = previous[i], labels[i]
+        if before == now:
+            continue
+        n_moved += 1
+        w = weights[i]
+        touched[now] = True
+        if w != 0.0:
+            counts[now] += 1
+            _add_mass(w, mass_magics, mass[now])
+            add_row(rows, i, w, magics, sums[now])
+        if before >= 0:
+            touched[before] = True
+            if w != 0.0:
+                counts[before] -= 1
+                _add_mass(-w, mass_magics, mass[before])
+                add_row(rows, i, -w, magics, sums[before])
+    return n_moved
 
 
 @kernel
@@ -140,15 +180,6 @@ def compare_sums(
             t += 1
         squares[j] = (s0 + s1) + (s2 + s3)
         cross[j] = (c0 + c1) + (c2 + c3)
-
-
-@kernel
-def round_sums(rungs, clusters, out):
-    """``out[j]`` = the sums of cluster j, rounded once, for some clusters."""
-    for j in clusters:
-        total = rungs[j]
-        for t in range(out.shape[1]):
-            out[j, t] = rounded(total, t)
 
 
 @kernel
