@@ -1,6 +1,7 @@
 """What every set of centroids answers; see :class:`polymeans.core.contracts.Codebook`."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -53,6 +54,18 @@ class BaseCodebook(ABC):
     @abstractmethod
     def inertia(self, statistics: Any) -> float:
         """The objective for the statistics' labels; NaN where only the rows can tell."""
+
+    def advance(
+        self, statistics: Any, measure: Callable[[], float]
+    ) -> tuple[float, NDArray[np.float64]]:
+        """:meth:`inertia` of the present centroids, then :meth:`refit`: both in one go.
+
+        ``measure`` gives the inertia by a pass over the rows, where only that can tell.
+        """
+        inertia = self.inertia(statistics)
+        if np.isnan(inertia):
+            inertia = measure()
+        return inertia, self.refit(statistics)
 
     def explicit(self, frame: Frame) -> "BaseCodebook":
         """The codebook as a user will hold it: divided and rounded to the rows' dtype."""

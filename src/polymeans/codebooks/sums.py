@@ -4,6 +4,7 @@ Dividing is left to the scores. A row that changes cluster then touches the entr
 features in two sums and nothing else, where dividing would rewrite two whole centroids.
 """
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -47,11 +48,8 @@ class SumCodebook(BaseCodebook):
         self.squared_norms = squared_norms.astype(np.float64)
         self.outside = np.zeros(self.n_clusters) if outside is None else outside
         self.given = given if self.outside.any() else None
-        #: Squared norms of the statistics' sums, and their products with the numerators, for
-        #: the version of the statistics they were last computed for.
-        self._compared: tuple[object, NDArray[np.float64], NDArray[np.float64]] | None = None
-        #: Squared norms of the numerators as they were last refitted.
-        self._squares: NDArray[np.float64] | None = None
+        #: Squared norms of the numerators as they were last refitted, by blocks of features.
+        self._partials: NDArray[np.float64] | None = None
 
     @property
     def n_parameters(self) -> int:
@@ -67,9 +65,14 @@ class SumCodebook(BaseCodebook):
 
     def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Take over the changed clusters' sums; how far each centroid went."""
-        from polymeans.kernels import exact
+        return self.advance(statistics, lambda: np.nan)[1]
 
-        squares, cross = self._compare(statistics)
+    def advance(
+        self, statistics: CellStatistics, measure: Callable[[], float]
+    ) -> tuple[float, NDArray[np.float64]]:
+        """The inertia of the present centroids, and the refit, in one pass over the sums."""
+        squares, cross = self._compare(statistics, take=True)
+        inertia = self._inertia(statistics, cross)
         drift = np.zeros(self.n_clusters)
         changed = statistics.changed
         mass = statistics.mass[changed]
@@ -86,22 +89,16 @@ class SumCodebook(BaseCodebook):
         step = norms - 2 * product + self.squared_norms[changed]
         noise = 2.0**-44 * (norms + self.squared_norms[changed])
         drift[changed] = np.sqrt(np.maximum(step, 0.0) + noise)
-        self._own_numerators()
-        threads = running_threads()
-        threads.map(
-            lambda r: exact.round_clusters(statistics.rungs, changed[slice(*r)], self.array),
-            threads.ranges(len(changed)),
-        )
         self.denominators[changed] = denominators
         self.squared_norms[changed] = norms
         self.outside[changed] = 0.0
-        self._squares[changed] = squares
-        self._compared = None
-        return drift
+        return inertia, drift
 
     def inertia(self, statistics: CellStatistics) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows."""
-        _, cross = self._compare(statistics)
+        return self._inertia(statistics, self._compare(statistics, take=False)[1])
+
+    def _inertia(self, statistics: CellStatistics, cross: NDArray[np.float64]) -> float:
         mass = statistics.mass
         own = mass > 0
         product = (cross / self.denominators)[own]
@@ -109,30 +106,36 @@ class SumCodebook(BaseCodebook):
         return max(0.0, float(statistics.total_square - 2 * product.sum() + squares.sum()))
 
     def _compare(
-        self, statistics: CellStatistics
+        self, statistics: CellStatistics, take: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Squared norms of the clusters' sums, and their products with the numerators."""
+        """Squared norms of the clusters' sums, and their products with the numerators.
+
+        Then, if ``take``, the sums of clusters that have rows become the numerators.
+        """
         from polymeans.kernels import sums
 
-        if self._compared is not None and self._compared[0] is statistics.version:
-            return self._compared[1:]
-        self._own_numerators()
+        if self._partials is None:
+            self.array = np.ascontiguousarray(self.array, dtype=np.float64)
+            self._partials = np.zeros(statistics.touched_features.shape)
         # Of clusters that kept their rows the sums are the numerators.
-        squares, cross = self._squares.copy(), self._squares.copy()
-        changed, threads = statistics.changed, running_threads()
+        squares = self.squared_norms * self.denominators**2
+        cross = squares.copy()
+        changed = statistics.changed[statistics.mass[statistics.changed] > 0]
+        touched, threads = statistics.touched_features, running_threads()
         threads.map(
             lambda r: sums.compare_sums(
-                statistics.rungs, changed[slice(*r)], self.array, squares, cross
+                statistics.rungs,
+                changed[slice(*r)],
+                touched,
+                take,
+                self.array,
+                self._partials,
+                squares,
+                cross,
             ),
             threads.ranges(len(changed)),
         )
-        self._compared = statistics.version, squares, cross
         return squares, cross
-
-    def _own_numerators(self) -> None:
-        if self._squares is None:
-            self.array = np.array(self.array, dtype=np.float64, order="C")
-            self._squares = np.zeros(self.n_clusters)
 
     def explicit(self, frame: Frame) -> "SumCodebook":
         """The codebook as a user will see it: divided, and rounded to the rows' dtype.
@@ -177,7 +180,7 @@ class SumCodebook(BaseCodebook):
             "given": given,
             "outside": self.outside,
             "spherical": self.spherical,
-            "squares": np.empty(0) if self._squares is None else self._squares,
+            "partials": np.empty((0, 0)) if self._partials is None else self._partials,
         }
 
     @classmethod
@@ -192,5 +195,5 @@ class SumCodebook(BaseCodebook):
             bool(state["spherical"]),
         )
         codebook.denominators = state["denominators"]
-        codebook._squares = state["squares"] if state["squares"].size else None
+        codebook._partials = state["partials"] if state["partials"].size else None
         return codebook

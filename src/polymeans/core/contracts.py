@@ -10,7 +10,7 @@ In the formulas w are weights, x rows in the engine's coordinates (see
 frame's origin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -94,6 +94,14 @@ class Codebook(Protocol):
         """``Σ w |x|² + Σ_c n_c |v_c|² - 2 v_c · S_c`` (x, v and S about o), the objective.
 
         NaN where rounding would leave nothing of the difference: ask the runner then.
+        """
+
+    def advance(
+        self, statistics: Any, measure: Callable[[], float]
+    ) -> tuple[float, NDArray[np.float64]]:
+        """What :meth:`inertia` and then :meth:`refit` return, possibly in one pass.
+
+        ``measure()`` is the runner's inertia, for where statistics cannot tell.
         """
 
     def explicit(self, frame: Frame) -> "Codebook":

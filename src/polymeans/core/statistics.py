@@ -29,6 +29,8 @@ class CellStatistics:
     mass_rungs: NDArray[np.float64]  #: (k, n_mass_rungs)
     rungs: NDArray[np.float64]  #: (k, n_rungs, n_used) of ``Σ w x``
     changed: NDArray[np.int64]  #: clusters whose rows changed since the last refit
+    #: (k, n_feature_blocks) where the sums of sparse rows changed since then; None: anywhere.
+    touched: NDArray[np.bool_] | None = None
     version: object = field(default_factory=object, repr=False)  #: another one after each change
     _sums: NDArray[np.float64] | None = field(default=None, repr=False)
     _stale: NDArray[np.bool_] | None = field(default=None, repr=False)
@@ -52,15 +54,21 @@ class CellStatistics:
             mass_rungs=self.mass_rungs + other.mass_rungs,
             rungs=self.rungs + other.rungs,
             changed=np.arange(len(self.counts)),
+            touched=None,
             version=object(),
             _sums=None,
             _stale=None,
         )
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        """One set of as many vectors as there are clusters."""
-        return (len(self.counts),)
+    def touched_features(self) -> NDArray[np.bool_]:
+        """Blocks of features in which the sums changed since the last refit, for kernels."""
+        if self.touched is not None:
+            return self.touched
+        from polymeans.kernels.sums import FEATURE_BLOCK
+
+        n_blocks = -(-self.rungs.shape[2] // FEATURE_BLOCK)
+        return np.ones((len(self.counts), n_blocks), dtype=bool)
 
     @property
     def mass(self) -> NDArray[np.float64]:

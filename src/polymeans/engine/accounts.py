@@ -86,6 +86,13 @@ class CellAccount:
         #: Totals that stay in cache are followed row by row, others cluster by cluster. So are
         #: those of sparse rows: what their centroids are kept in wants to know which rows moved.
         self.row_by_row = not block.is_sparse and self.statistics.rungs.nbytes <= _CACHED
+        if block.is_sparse:
+            self.statistics.touched = self.statistics.touched_features
+
+    def begin_changes(self) -> None:
+        """The codebook was refitted: what changes from now on is new to it."""
+        if self.statistics.touched is not None:
+            self.statistics.touched[:] = False
 
     def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
         """Follow the labels from ``previous`` to ``labels``."""
@@ -141,6 +148,9 @@ class CellAccount:
         anew = _CORRECTION[block.is_sparse] * n_events[touched] >= statistics.counts[touched]
         add_clusters(block, labels, touched[anew], statistics.mass_rungs, statistics.rungs)
         corrected = touched[~anew]
+        marks = statistics.touched_features
+        marks[touched[anew]] = True
+        marks[was_empty] = True  # their centroid was something else
         frame, threads = statistics.frame, running_threads()
         threads.map(
             lambda share: sums.move_members(
@@ -154,6 +164,7 @@ class CellAccount:
                 frame.mass_ladder.magics,
                 statistics.mass_rungs,
                 statistics.rungs,
+                marks,
             ),
             threads.shares(n_events[corrected]),
         )

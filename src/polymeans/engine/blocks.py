@@ -78,9 +78,11 @@ class DenseBlock:
         """All rows, in engine coordinates."""
         return self.arrays.values
 
-    def dense_rows(self, indices: NDArray[np.integer]) -> NDArray[Any]:
-        """Some rows as an array, in engine coordinates."""
+    def rows_at(self, indices: NDArray[np.integer]) -> NDArray[Any]:
+        """Some rows in their own container, in engine coordinates."""
         return np.ascontiguousarray(self.arrays.values[indices])
+
+    dense_rows = rows_at
 
     def release(self) -> None:
         """Let go of what only seeding needs: nothing."""
@@ -164,6 +166,16 @@ class SparseBlock:
         """All rows, in engine coordinates."""
         indptr, indices, values = self.arrays
         return sp.csr_array((values, indices, indptr), shape=(self.n_samples, self.n_features))
+
+    def rows_at(self, indices: NDArray[np.integer]) -> sp.csr_array:
+        """Some rows in their own container, in engine coordinates."""
+        indptr, features, values = self.arrays
+        lengths = self.lengths[indices]
+        ends = np.cumsum(lengths)
+        places = np.repeat(indptr[indices] - ends + lengths, lengths) + np.arange(lengths.sum())
+        starts = np.concatenate([[0], ends])
+        shape = (len(indices), self.n_features)
+        return sp.csr_array((values[places], features[places], starts), shape=shape)
 
     def dense_rows(self, indices: NDArray[np.integer]) -> NDArray[np.float64]:
         """Some rows as an array, in engine coordinates."""

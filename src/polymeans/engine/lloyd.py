@@ -96,22 +96,24 @@ def descend(
         began = time.perf_counter()
         runner.assign(codebook)
         statistics = runner.add_up()
-        inertia = _inertia(runner, codebook, statistics)
-        n_relocated = 0
-        if codebook.relocates:
-            rows, labels = relocations(runner, codebook, statistics.counts)
-            n_relocated = len(rows)
-            if n_relocated:
-                runner.relabel(rows, labels)
-                statistics = runner.add_up()
+        rows, targets = _relocations(runner, codebook, statistics)
+        n_relocated, before = len(rows), np.nan
+        if n_relocated:
+            before = runner.measure(codebook) if codebook.by_rows else np.nan
+            runner.relabel(rows, targets)
+            statistics = runner.add_up()
         n_moved = runner.n_moved
         # Rows moved into empty clusters carry labels that no assignment would give them.
         settled = n_moved == 0 and n_relocated == 0
         shift = 0.0
         if n_moved:
-            drift = codebook.refit(statistics)
+            inertia, drift = codebook.advance(statistics, lambda: runner.measure(codebook))
             runner.follow(codebook, drift)
             shift = float(np.sum(drift * drift))
+        else:
+            inertia = _inertia(runner, codebook, statistics)
+        if not np.isnan(before):  # not that of labels which were changed by hand
+            inertia = before
         run.n_relocated += n_relocated
         seconds = time.perf_counter() - began
         step = Step(frame.to_user(inertia), n_moved, shift * frame.unit * frame.unit, seconds)
@@ -128,6 +130,15 @@ def descend(
         if run.converged or stop:
             break
     return _finish(run, runner, codebook, statistics, settled)
+
+
+def _relocations(
+    runner: Runner, codebook: BaseCodebook, statistics: Statistics
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Rows for clusters that have none, where the codebook wants that."""
+    if not codebook.relocates:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    return relocations(runner, codebook, statistics.counts)
 
 
 def _inertia(runner: Runner, codebook: BaseCodebook, statistics: Statistics) -> float:

@@ -109,7 +109,7 @@ class BaseRunner:
 
     def rows_at(self, rows: NDArray[np.integer]) -> Any:
         """The same in their own container."""
-        return self._gather(rows, lambda block, inside: block.matrix()[inside])
+        return self._gather(rows, lambda block, inside: block.rows_at(inside))
 
     def matrix(self) -> Any:
         """All rows, in engine coordinates."""
@@ -229,6 +229,8 @@ class LocalRunner(BaseRunner):
             change = Change.of_everything(self.n_moved, codebook.n_clusters)
         self._assigner.follow(codebook, change, drift)
         self._change = None
+        if isinstance(self._account, CellAccount):
+            self._account.begin_changes()
 
     def confirm(self, explicit: BaseCodebook) -> None:
         """Correct the labels for the explicit form of the codebook they were assigned for."""

@@ -7,7 +7,7 @@ whole numbers in proportion to their potential, which add up exactly, and random
 to rows are found by the rows' global numbers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from polymeans.codebooks.sums import SumCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.core.threads import running_threads
-from polymeans.engine.blocks import Block, SparseBlock
+from polymeans.engine.blocks import Block
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.distances import own_distances
 from polymeans.engine.runners import BaseRunner, LocalRunner
@@ -318,13 +318,6 @@ class CandidateDistances:
         self.potentials = np.full(block.n_samples, np.inf)
         self.closest = np.full(block.n_samples, np.inf)
 
-    def measure(self, candidates: DenseCodebook | SumCodebook, rows: Any) -> None:
-        """Distances to candidates, given as centroids and, if sparse, as CSR rows."""
-        if isinstance(self.block, SparseBlock):
-            self._measure_sparse(candidates, rows)
-        else:
-            self._measure_dense(candidates)
-
     def totals(self, n_candidates: int, magics: tuple[float, float]) -> NDArray[np.float64]:
         """Rungs of ``Σ w min(closest, d²)`` if each candidate were accepted, (m, 2)."""
         from polymeans.kernels import seeding
@@ -349,7 +342,8 @@ class CandidateDistances:
             )
         )
 
-    def _measure_dense(self, codebook: Any) -> None:
+    def measure_dense(self, codebook: DenseCodebook) -> None:
+        """Distances to candidates, given as centroids."""
         from polymeans.kernels import seeding
 
         rows = self.block
@@ -369,24 +363,25 @@ class CandidateDistances:
             )
         )
 
-    def _measure_sparse(self, codebook: Any, candidates: Any) -> None:
+    def measure_sparse(
+        self, entries: Sequence[tuple[NDArray[Any], ...]], squares: NDArray[np.float64]
+    ) -> None:
+        """Distances to candidates, given by their features, values and squared norms."""
         from polymeans.kernels import seeding
 
         rows = self.block
         transposed = rows.transposed()
 
         def measure(position: int) -> None:
-            entries = slice(candidates.indptr[position], candidates.indptr[position + 1])
             seeding.candidate_distances_sparse(
                 *transposed,
-                candidates.indices[entries],
-                candidates.data[entries].astype(np.float32),
-                codebook.squared_norms[position],
+                *entries[position],
+                squares[position],
                 rows.norms,
                 self.distances[position],
             )
 
-        running_threads().map(measure, range(codebook.n_clusters))
+        running_threads().map(measure, range(len(entries)))
 
 
 def _measure(
@@ -394,13 +389,22 @@ def _measure(
 ) -> None:
     """Distances of all rows to some of them."""
     if runner.frame.is_sparse:
-        rows = runner.rows_at(candidates)
-        nothing = np.empty((len(candidates), 0))
-        codebook = SumCodebook(nothing, runner.norms_of(candidates) ** 2)
+        entries = [_entries(runner, row) for row in candidates.tolist()]
+        squares = runner.norms_of(candidates) ** 2
+        for block in blocks:
+            block.measure_sparse(entries, squares)
     else:
-        rows, codebook = None, codebook_of_rows(runner, candidates)
-    for block in blocks:
-        block.measure(codebook, rows)
+        codebook = codebook_of_rows(runner, candidates)
+        for block in blocks:
+            block.measure_dense(codebook)
+
+
+def _entries(runner: BaseRunner, row: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Features and values of a sparse row."""
+    block = next(b for b in runner.blocks if row < b.first + b.n_samples)
+    indptr, indices, _ = block.arrays
+    part = slice(indptr[row - block.first], indptr[row - block.first + 1])
+    return indices[part], block.values32[part]
 
 
 def _potentials(blocks: list[CandidateDistances], n_candidates: int) -> NDArray[np.float64]:

@@ -79,14 +79,35 @@ def potentials(
 ):
     """The order of rows does not matter; see :mod:`polymeans.kernels.exact`."""
     for j in range(distances.shape[0]):
-        high = low = 0.0
-        for i in range(lo, hi):
-            term = weights[i] * min(closest[i], np.float64(distances[j, i]))
-            part = (term + magic) - magic
-            high += part
-            low += ((term - part) + second) - second
-        rungs[j, 0] += high
-        rungs[j, 1] += low
+        own = distances[j]
+        # Four sums of each kind, so that no addition waits for the one before.
+        h0 = h1 = h2 = h3 = 0.0
+        l0 = l1 = l2 = l3 = 0.0
+        i = lo
+        while i + 4 <= hi:
+            t0 = weights[i] * min(closest[i], np.float64(own[i]))
+            t1 = weights[i + 1] * min(closest[i + 1], np.float64(own[i + 1]))
+            t2 = weights[i + 2] * min(closest[i + 2], np.float64(own[i + 2]))
+            t3 = weights[i + 3] * min(closest[i + 3], np.float64(own[i + 3]))
+            p0, p1 = (t0 + magic) - magic, (t1 + magic) - magic
+            p2, p3 = (t2 + magic) - magic, (t3 + magic) - magic
+            h0 += p0
+            h1 += p1
+            h2 += p2
+            h3 += p3
+            l0 += ((t0 - p0) + second) - second
+            l1 += ((t1 - p1) + second) - second
+            l2 += ((t2 - p2) + second) - second
+            l3 += ((t3 - p3) + second) - second
+            i += 4
+        while i < hi:
+            t0 = weights[i] * min(closest[i], np.float64(own[i]))
+            p0 = (t0 + magic) - magic
+            h0 += p0
+            l0 += ((t0 - p0) + second) - second
+            i += 1
+        rungs[j, 0] += (h0 + h1) + (h2 + h3)
+        rungs[j, 1] += (l0 + l1) + (l2 + l3)
 
 
 @kernel
