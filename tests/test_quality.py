@@ -49,7 +49,7 @@ def tool(name, *arguments):
 
 @pytest.mark.parametrize(
     "command",
-    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["lint-imports"]],
+    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["lint-imports"], ["mypy"]],
     ids=" ".join,
 )
 def test_linters_are_content(command):

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,45 @@ from numpy.typing import NDArray
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import Statistics
 
+if TYPE_CHECKING:
+    from polymeans.kernels.rows import Book
+
 #: Numbers and arrays a codebook consists of, by name.
 State = dict[str, Any]
 
+#: What a codebook is refitted from.
+Totals = TypeVar("Totals", bound=Statistics)
 
-class BaseCodebook(ABC):
+
+class CentersTable(Protocol):
+    """Centroids as dense rows meet them: all of them in a table."""
+
+    n_clusters: int
+    centers: NDArray[Any]
+
+    @property
+    def book(self) -> "Book":
+        """The centroids as kernels take them."""
+
+
+class NumeratorsTable(Protocol):
+    """Centroids as sparse rows meet them: ``array[j] / denominators[j]``."""
+
+    n_clusters: int
+    n_features: int
+    denominators: NDArray[np.float64]
+    squared_norms: NDArray[np.float64]
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """Numerators of all centroids."""
+
+    @property
+    def book(self) -> "Book":
+        """The centroids as kernels take them."""
+
+
+class BaseCodebook(ABC, Generic[Totals]):
     """Defaults of the contract, and what subclasses have to give.
 
     A codebook never touches rows. It is refitted from what they add up to, so it can be pickled,
@@ -22,7 +56,7 @@ class BaseCodebook(ABC):
     """
 
     #: What the rows are summed into: clusters, protocentroids, or nothing until features are asked.
-    needs: ClassVar[Literal["cells", "marginals", "deferred"]] = "cells"
+    needs: Literal["cells", "marginals", "deferred"] = "cells"
     #: How rows find their centroid, see :mod:`polymeans.engine.assignment`.
     kind: str = "table"
     #: A change of one cluster may move all centroids.
@@ -47,16 +81,21 @@ class BaseCodebook(ABC):
     def n_parameters(self) -> int:
         """Numbers stored."""
 
+    @property
+    def book(self) -> "Book":
+        """The centroids as kernels take them; those of a learned metric have none."""
+        raise TypeError(f"{type(self).__name__} has no centroids that kernels know.")
+
     @abstractmethod
-    def refit(self, statistics: Any) -> NDArray[np.float64]:
+    def refit(self, statistics: Totals) -> NDArray[np.float64]:
         """Move to the best centroids of this structure; how far each centroid went, shape (k,)."""
 
     @abstractmethod
-    def inertia(self, statistics: Any) -> float:
+    def inertia(self, statistics: Totals) -> float:
         """The objective for the statistics' labels; NaN where only the rows can tell."""
 
     def advance(
-        self, statistics: Any, measure: Callable[[], float]
+        self, statistics: Totals, measure: Callable[[], float]
     ) -> tuple[float, NDArray[np.float64]]:
         """:meth:`inertia` of the present centroids, then :meth:`refit`: both in one go.
 
@@ -83,6 +122,3 @@ class BaseCodebook(ABC):
     @abstractmethod
     def from_state(cls, state: State) -> Self:
         """The codebook a state was taken from."""
-
-
-__all__ = ["BaseCodebook", "State", "Statistics"]

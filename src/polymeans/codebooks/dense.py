@@ -1,6 +1,6 @@
 """Free centroids, stored outright: the codebook for dense rows."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,11 @@ from polymeans.codebooks.base import BaseCodebook, State
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
 
+if TYPE_CHECKING:
+    from polymeans.kernels.rows import Book
 
-class DenseCodebook(BaseCodebook):
+
+class DenseCodebook(BaseCodebook[CellStatistics]):
     """k centroids of the rows' own dtype.
 
     Parameters
@@ -27,7 +30,7 @@ class DenseCodebook(BaseCodebook):
         self.n_clusters, self.n_features = centers.shape
 
     @property
-    def book(self) -> Any:
+    def book(self) -> "Book":
         """The centroids as kernels take them."""
         from polymeans.kernels.rows import Book
 

@@ -20,7 +20,9 @@ from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
 
 #: Improves factors of (target, weights, factors).
-Update = Callable[[NDArray[np.float64], NDArray[np.float64], list[Any]], Sequence[Any]]
+Update = Callable[
+    [NDArray[np.float64], NDArray[np.float64], list[sp.csr_array]], Sequence[sp.csr_array]
+]
 
 
 def multiplied_out(factors: Sequence[sp.csr_array], offset: NDArray[Any], dtype: Any) -> NDArray:
@@ -66,7 +68,7 @@ class FactoredCodebook(TableCodebook):
     def __init__(
         self,
         frame: Frame,
-        factors: Sequence[Any],
+        factors: Sequence[sp.csr_array],
         offset: NDArray[Any],
         update: Update | None = None,
         centers: NDArray[Any] | None = None,
@@ -99,7 +101,7 @@ class FactoredCodebook(TableCodebook):
         codebook.squared_norms = squared_norms  # with the features that no row has
         return codebook
 
-    def _rounded(self, factors: Sequence[Any]) -> list[sp.csr_array]:
+    def _rounded(self, factors: Sequence[sp.csr_array]) -> list[sp.csr_array]:
         rounded = [sp.csr_array(factor, dtype=self.dtype, copy=True) for factor in factors]
         for factor in rounded:
             factor.sort_indices()

@@ -5,7 +5,7 @@ their centroids at all. Products keep them (``stored``) or build them a few at a
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,21 @@ from polymeans.codebooks.aggregation import (
     scale_later_sets,
     split,
 )
-from polymeans.codebooks.base import BaseCodebook, State
+from polymeans.codebooks.base import BaseCodebook, State, Totals
 from polymeans.codebooks.dense import table_inertia
 from polymeans.codebooks.multiplicative import feature_blocks, sweep_block
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics, DeferredStatistics, MarginalStatistics
 from polymeans.core.threads import running_threads
 
+if TYPE_CHECKING:
+    from polymeans.kernels.rows import Book, GridBook
+
 #: Centroids built at a time where they are not all kept.
 CHUNK = 1024
 
 
-class GridCodebook(BaseCodebook):
+class GridCodebook(BaseCodebook[Totals]):
     """Centroids made of one protocentroid from each set; how they combine is up to subclasses.
 
     Those give ``refit``, ``inertia`` and ``half_norms``, half the squared norms of all centroids.
@@ -77,7 +80,7 @@ class GridCodebook(BaseCodebook):
         return self.protocentroids.size
 
     @property
-    def book(self) -> Any:
+    def book(self) -> "Book | GridBook":
         """The centroids as kernels take them."""
         from polymeans.kernels.rows import GridBook
 
@@ -87,6 +90,11 @@ class GridCodebook(BaseCodebook):
             self.half_norms if self.for_sparse_rows else np.empty(self.n_clusters),
             self.multiply,
         )
+
+    @property
+    def half_norms(self) -> NDArray[np.float64]:
+        """Half the squared norms of all centroids."""
+        raise NotImplementedError
 
     def to_sets(self, frame: Frame) -> list[NDArray[Any]]:
         """Protocentroids in the user's coordinates."""
@@ -136,7 +144,7 @@ class GridCodebook(BaseCodebook):
         self.full = None
 
 
-class AdditiveCodebook(GridCodebook):
+class AdditiveCodebook(GridCodebook[MarginalStatistics]):
     """Centroids that are sums of protocentroids; see :mod:`polymeans.codebooks.additive`."""
 
     needs = "marginals"
@@ -147,12 +155,12 @@ class AdditiveCodebook(GridCodebook):
         """Half the squared norms of all centroids."""
         return combined_half_norms(self.gram(), self.sizes)
 
-    def gram(self, origin: Any = 0.0) -> NDArray[np.float64]:
+    def gram(self, origin: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
         """Inner products of the protocentroids, the first set measured from the origin."""
         theta = self.about(origin) if self.full is None else self.full
         return theta @ theta.T
 
-    def about(self, origin: Any) -> NDArray[np.float64]:
+    def about(self, origin: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """The protocentroids as they are seen, the first set measured from the origin."""
         if not np.any(origin):
             return self.seen
@@ -230,7 +238,7 @@ def pair_table(gram: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.fl
     return total.ravel()
 
 
-class MultiplicativeCodebook(GridCodebook):
+class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
     """Centroids that are products; see :mod:`polymeans.codebooks.multiplicative`.
 
     Parameters
@@ -302,7 +310,7 @@ class MultiplicativeCodebook(GridCodebook):
         return self.centers
 
     @property
-    def book(self) -> Any:
+    def book(self) -> "Book | GridBook":
         """The centroids as kernels take them."""
         from polymeans.kernels.rows import Book
 
@@ -322,16 +330,16 @@ class MultiplicativeCodebook(GridCodebook):
         """Move all protocentroids to their best place; how far each centroid went."""
         theta = self.precise
         before = self.protocentroids
-        old_centers = self.centers if self.stored else None
+        old_centers = self.centers if self.stored else np.empty((0, 0))
         mass, origin = statistics.mass, statistics.frame.origin
-        known = statistics.sums if isinstance(statistics, CellStatistics) else None
+        known = statistics.sums if isinstance(statistics, CellStatistics) else np.empty((0, 0))
 
         def fit(block: tuple[int, int]) -> None:
-            if known is not None:
-                sweep_block(known, mass, origin, self.sizes, block, theta)
-            else:
+            if isinstance(statistics, DeferredStatistics):
                 sums = statistics.feature_sums(*block)
                 sweep_block(sums, mass, origin, self.sizes, block, theta, base=block[0])
+            else:
+                sweep_block(known, mass, origin, self.sizes, block, theta)
 
         self._each_block(fit)
         scale_later_sets(split(theta, self.sizes))

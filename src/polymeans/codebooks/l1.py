@@ -136,6 +136,7 @@ class L1Codebook(TableCodebook):
         """Where in the ball the projections are, in the rows' dtype, and the radius."""
         means = np.ascontiguousarray(means - self.offset)
         if self.n_nonzeros is None:
+            assert self.radius is not None
             best = project_onto_l1_ball(means, self.radius)
             return best.astype(self.dtype), self.radius
         radius, less = radius_for_budget(means, self.n_nonzeros), 2.0**-50
@@ -149,7 +150,7 @@ class L1Codebook(TableCodebook):
     def _shifted(self, sparse: NDArray[Any]) -> NDArray[Any]:
         return (sparse + self.offset).astype(self.dtype) if self.offset.any() else sparse
 
-    def _take(self, sparse: NDArray[Any], radius: float) -> NDArray[np.float64]:
+    def _take(self, sparse: NDArray[Any], radius: float | None) -> NDArray[np.float64]:
         self.sparse, self.radius = sparse, radius
         return self.show(self._shifted(sparse))
 

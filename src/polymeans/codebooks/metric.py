@@ -15,13 +15,14 @@ is then the largest of k linear functions of it: assigning costs as much as in p
 """
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook, State
+from polymeans.core.contracts import Rows
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
 
@@ -29,7 +30,7 @@ from polymeans.core.statistics import CellStatistics
 _NOTHING = 1e-14
 
 
-def squared_norms(X: Any) -> NDArray[np.float64]:
+def squared_norms(X: Rows) -> NDArray[np.float64]:
     """Of each row, dense or CSR, in float64."""
     if not sp.issparse(X):
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -41,7 +42,7 @@ def squared_norms(X: Any) -> NDArray[np.float64]:
     return np.where(np.diff(X.indptr) > 0, sums, 0.0)  # an empty row sums its neighbour's first
 
 
-class MetricCodebook(BaseCodebook):
+class MetricCodebook(BaseCodebook[CellStatistics]):
     """k centers, and the metric that suits them best.
 
     Parameters
@@ -130,6 +131,7 @@ class MetricCodebook(BaseCodebook):
     def _solve_changed(self, weighted: NDArray[np.float64]) -> NDArray[np.float64]:
         """Solutions for all clusters; those that gained and lost no row keep theirs."""
         before, solved = self._known
+        assert self.solve is not None
         changed = np.flatnonzero((before != weighted).any(axis=1))
         if len(changed):
             solved = solved.copy()

@@ -11,7 +11,7 @@ means within their subspace, and the subspaces follow from the means alone
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from polymeans.codebooks.additive import pair_masses
 from polymeans.codebooks.base import State
 from polymeans.codebooks.khatri_rao import AdditiveCodebook
 from polymeans.core.statistics import MarginalStatistics
+
+if TYPE_CHECKING:
+    from polymeans.kernels.subspaces import Views
 
 #: Rounds over the pairs of views in a refit, and the relative gain below which they end.
 _SWEEPS, _SETTLED = 50, 1e-12
@@ -47,7 +50,7 @@ class OrthogonalCodebook(AdditiveCodebook):
         self,
         protocentroids: NDArray[Any],
         sizes: Sequence[int],
-        views: Any,
+        views: "Views",
         full: NDArray[np.float64] | None = None,
         for_sparse_rows: bool = False,
     ) -> None:
@@ -83,7 +86,7 @@ class OrthogonalCodebook(AdditiveCodebook):
         return AdditiveCodebook._arguments(state) | {"views": views}
 
 
-def make_views(sizes: Sequence[int], n_features: int) -> Any:
+def make_views(sizes: Sequence[int], n_features: int) -> "Views":
     """Subspaces for clusterings of these sizes: none yet, but room for them."""
     from polymeans.kernels.subspaces import Views
 
@@ -94,7 +97,7 @@ def make_views(sizes: Sequence[int], n_features: int) -> Any:
     return Views(starts, places, np.zeros(len(room), dtype=np.int64), basis)
 
 
-def basis_of(views: Any, s: int) -> NDArray[np.float64]:
+def basis_of(views: "Views", s: int) -> NDArray[np.float64]:
     """Orthonormal rows that span a view's subspace."""
     return views.basis[views.places[s] : views.places[s] + views.dims[s]]
 

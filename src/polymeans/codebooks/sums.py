@@ -5,7 +5,7 @@ features in two sums and nothing else, where dividing would rewrite two whole ce
 """
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,11 @@ from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
 from polymeans.core.threads import running_threads
 
+if TYPE_CHECKING:
+    from polymeans.kernels.rows import Book
 
-class SumCodebook(BaseCodebook):
+
+class SumCodebook(BaseCodebook[CellStatistics]):
     """k centroids ``numerators[j] / denominators[j]``.
 
     Parameters
@@ -57,7 +60,7 @@ class SumCodebook(BaseCodebook):
         return self.array.size
 
     @property
-    def book(self) -> Any:
+    def book(self) -> "Book":
         """The centroids as kernels take them."""
         from polymeans.kernels.rows import Book
 

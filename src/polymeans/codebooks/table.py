@@ -4,7 +4,7 @@ Multiplied or added out, centroids are small beside the rows, and every assigner
 is behind the table, and how it follows from cluster means, is up to subclasses.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,11 @@ from polymeans.codebooks.dense import table_cost, table_inertia
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
 
+if TYPE_CHECKING:
+    from polymeans.kernels.rows import Book
 
-class TableCodebook(BaseCodebook):
+
+class TableCodebook(BaseCodebook[CellStatistics]):
     """k centroids in a table, for rows of either kind.
 
     Subclasses give ``refit`` and ``n_parameters``, and call :meth:`show` when centroids change.
@@ -32,7 +35,7 @@ class TableCodebook(BaseCodebook):
     def __init__(self, frame: Frame, shape: tuple[int, int]) -> None:
         self._begin(frame.dtype, frame.rank, shape)
 
-    def _begin(self, dtype: Any, rank: NDArray[np.int32], shape: tuple[int, int]) -> None:
+    def _begin(self, dtype: np.dtype[Any], rank: NDArray[np.int32], shape: tuple[int, int]) -> None:
         self.dtype = np.dtype(dtype)
         #: Where each of the user's features stands in the table (sparse rows), see ``Frame``.
         self.rank = rank
@@ -66,7 +69,7 @@ class TableCodebook(BaseCodebook):
         return self.centers
 
     @property
-    def book(self) -> Any:
+    def book(self) -> "Book":
         """The centroids as kernels take them."""
         from polymeans.kernels.rows import Book
 

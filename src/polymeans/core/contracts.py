@@ -35,6 +35,7 @@ __all__ = [
     "Ladder",
     "MarginalStatistics",
     "MeasuredFrame",
+    "Rows",
     "Runner",
     "Space",
     "Statistics",
@@ -42,10 +43,13 @@ __all__ = [
 ]
 
 
+#: Rows as users give them: an array or a CSR matrix. (scipy has no types to name it by.)
+Rows = Any
+
+
 class Block(Protocol):
     """Rows ``first : first + n_samples`` of the data, dense or CSR, seen through a frame."""
 
-    is_sparse: Any
     frame: Frame
     first: int
     n_samples: int
@@ -54,7 +58,7 @@ class Block(Protocol):
     norms: NDArray[np.float64]  #: ``|x - o|``
     directionless: NDArray[np.int64]  #: rows of zeros where only directions count
 
-    def matrix(self) -> Any:
+    def matrix(self) -> Rows:
         """All rows, in engine coordinates: an array or a CSR array."""
 
     def dense_rows(self, indices: NDArray[np.integer]) -> NDArray[Any]:
@@ -118,38 +122,38 @@ class Runner(Protocol):
     """Who has the rows. Whatever it returns does not depend on how they are cut into blocks."""
 
     frame: MeasuredFrame
-    blocks: Sequence[Any]  #: all rows, in order
+    blocks: Sequence[Block]  #: all rows, in order
 
-    def begin(self, codebook: Any, algorithm: str) -> None:
+    def begin(self, codebook: Codebook, algorithm: str) -> None:
         """Forget all labels: a descent starts."""
 
-    def assign(self, codebook: Any) -> None:
+    def assign(self, codebook: Codebook) -> None:
         """Give each row its nearest centroid: the smallest exact score, the lowest index."""
 
     @property
     def n_moved(self) -> int:
         """Rows whose label is another one than before the last :meth:`assign`."""
 
-    def add_up(self) -> Any:
+    def add_up(self) -> Statistics:
         """Statistics of the present labels, of the kind the codebook needs."""
 
     def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
         """Give some rows (by global number) other labels."""
 
-    def follow(self, codebook: Any, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Codebook, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted, and its centroids went this far."""
 
-    def confirm(self, explicit: Any) -> None:
+    def confirm(self, explicit: Codebook) -> None:
         """Correct the labels for the explicit form of the codebook they were assigned for."""
 
     def labels(self) -> NDArray[np.int32]:
         """The label of every row, in order."""
 
-    def measure(self, codebook: Any) -> float:
+    def measure(self, codebook: Codebook) -> float:
         """``Σ w |x - v|²`` over all rows under the present labels, exact before it is rounded."""
 
     def farthest(
-        self, codebook: Any, n_rows: int
+        self, codebook: Codebook, n_rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
         """The rows farthest from their centroids: numbers, squared distances, labels.
 
@@ -159,7 +163,7 @@ class Runner(Protocol):
     def take(self, rows: NDArray[np.integer]) -> NDArray[Any]:
         """Some rows by global number, as an array in engine coordinates."""
 
-    def rows_at(self, rows: NDArray[np.integer]) -> Any:
+    def rows_at(self, rows: NDArray[np.integer]) -> Rows:
         """The same in their own container."""
 
     @property
@@ -170,5 +174,5 @@ class Runner(Protocol):
 class Space(Protocol):
     """In which coordinates rows are clustered: found once for a fit, then kept for new rows."""
 
-    def coordinates(self, X: Any) -> NDArray[np.float64]:
+    def coordinates(self, X: Rows) -> NDArray[np.float64]:
         """Rows, also new ones, in this space: ``φ(x)``."""

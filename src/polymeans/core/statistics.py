@@ -83,13 +83,14 @@ class CellStatistics:
         if self._sums is None:
             self._sums = np.empty((len(self.counts), self.rungs.shape[2]))
             self._stale = np.ones(len(self.counts), dtype=bool)
+        assert self._stale is not None
         stale = np.flatnonzero(self._stale)
         if len(stale):
-            self._round(stale)
+            self._round(stale, self._sums)
             self._stale[:] = False
         return self._sums
 
-    def _round(self, clusters: NDArray[np.int64]) -> None:
+    def _round(self, clusters: NDArray[np.int64], out: NDArray[np.float64]) -> None:
         from polymeans.kernels import exact
 
         threads, n_features = running_threads(), self.rungs.shape[2]
@@ -98,9 +99,9 @@ class CellStatistics:
         def part(r: tuple[int, int]) -> None:
             own = clusters[slice(*r)]
             if origin is None:
-                exact.round_clusters(self.rungs, own, self._sums)
+                exact.round_clusters(self.rungs, own, out)
             else:
-                exact.round_clusters_about(self.rungs, mass, origin, own, self._sums)
+                exact.round_clusters_about(self.rungs, mass, origin, own, out)
 
         threads.map(part, threads.ranges(len(clusters), smallest=max(1, 2**15 // n_features)))
 

@@ -22,7 +22,7 @@ from polymeans.core.statistics import (
 )
 from polymeans.core.threads import running_threads
 from polymeans.engine.accumulate import add_clusters, mass_statistics
-from polymeans.engine.blocks import Block
+from polymeans.engine.blocks import Block, DenseBlock
 
 #: Correcting a sum by one moved row costs as much as adding this many rows anew: scattered access
 #: for sparse rows costs more than rows that stand next to each other in cache.
@@ -81,8 +81,7 @@ class CellAccount:
 
     def __init__(self, block: Block, n_clusters: int) -> None:
         self.block = block
-        assert isinstance(block.frame, MeasuredFrame)
-        self.statistics = CellStatistics.empty(block.frame, n_clusters)
+        self.statistics = CellStatistics.empty(block.measured, n_clusters)
         #: Totals that stay in cache are followed row by row, others cluster by cluster. So are
         #: those of sparse rows: what their centroids are kept in wants to know which rows moved.
         self.row_by_row = not block.is_sparse and self.statistics.rungs.nbytes <= _CACHED
@@ -243,15 +242,14 @@ class DeferredAccount:
     n_clusters : int
     """
 
-    def __init__(self, block: Block, n_clusters: int) -> None:
+    def __init__(self, block: DenseBlock, n_clusters: int) -> None:
         self.block, self.n_clusters = block, n_clusters
         self._labels = np.full(block.n_samples, -1, dtype=np.int32)
 
     @property
     def statistics(self) -> DeferredStatistics:
         """What the rows add up to under the labels of the last update."""
-        frame = self.block.frame
-        assert isinstance(frame, MeasuredFrame)
+        frame = self.block.measured
         return DeferredStatistics(
             frame, frame.total_square, *self._masses, feature_sums=self._feature_sums
         )
@@ -264,16 +262,16 @@ class DeferredAccount:
 
     def _feature_sums(self, first: int, last: int) -> NDArray[np.float64]:
         rungs = feature_rungs(self.block, self._labels, self.n_clusters, first, last)
-        return rounded_features(self.block.frame, rungs, self.statistics.mass, first, last)
+        return rounded_features(self.block.measured, rungs, self.statistics.mass, first, last)
 
 
 def feature_rungs(
-    block: Block, labels: NDArray[np.int32], n_clusters: int, first: int, last: int
+    block: DenseBlock, labels: NDArray[np.int32], n_clusters: int, first: int, last: int
 ) -> NDArray[np.float64]:
     """Rungs of the clusters' sums of features first:last, (k, n_rungs, last - first)."""
     from polymeans.kernels import khatri_rao
 
-    ladder = block.frame.ladder
+    ladder = block.measured.ladder
     rungs = np.zeros((n_clusters, ladder.n_rungs, last - first))
     khatri_rao.cell_sums(
         block.arrays.values, block.weights, ladder.magics, labels, first, last, rungs

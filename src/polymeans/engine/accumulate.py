@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
@@ -17,8 +16,7 @@ def cell_statistics(
     """Totals of a block's rows under given labels."""
     from polymeans.kernels import sums
 
-    frame = block.frame
-    assert isinstance(frame, MeasuredFrame)
+    frame = block.measured
     statistics = CellStatistics.empty(frame, n_clusters)
     statistics.total_square = total_square
     sums.count_labels(labels, block.weights, statistics.counts)
@@ -41,7 +39,7 @@ def add_clusters(
     starts = np.zeros(len(mass_rungs) + 1, dtype=np.int64)
     members = np.empty(block.n_samples, dtype=np.int64)
     sums.group_by_label(labels, starts, members)
-    frame, threads = block.frame, running_threads()
+    frame, threads = block.measured, running_threads()
     threads.map(
         lambda share: sums.sum_members(
             block.arrays,
@@ -71,7 +69,7 @@ def marginal_statistics(
         digits = labels // np.int32(stride) % np.int32(h)
         parts.append(cell_statistics(block, digits, h, total_square).rungs)
     return MarginalStatistics(
-        block.frame, total_square, tuple(sizes), *masses, np.concatenate(parts)
+        block.measured, total_square, tuple(sizes), *masses, np.concatenate(parts)
     )
 
 
@@ -83,6 +81,6 @@ def mass_statistics(
 
     counts = np.zeros(n_clusters, dtype=np.int64)
     sums.count_labels(labels, block.weights, counts)
-    rungs = np.zeros((n_clusters, block.frame.mass_ladder.n_rungs))
-    sums.add_masses(labels, block.weights, block.frame.mass_ladder.magics, rungs)
+    rungs = np.zeros((n_clusters, block.measured.mass_ladder.n_rungs))
+    sums.add_masses(labels, block.weights, block.measured.mass_ladder.magics, rungs)
     return counts, rungs

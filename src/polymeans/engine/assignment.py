@@ -17,7 +17,7 @@ from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodeb
 from polymeans.codebooks.sums import SumCodebook
 from polymeans.core.frame import Frame
 from polymeans.engine.accounts import Change
-from polymeans.engine.blocks import Block
+from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
 from polymeans.engine.elkan import Elkan
 from polymeans.engine.factored_assigner import FactoredScores
@@ -54,18 +54,27 @@ def _for_table(block: Block, codebook: BaseCodebook, algorithm: str) -> Assigner
         algorithm = "lloyd" if few else "lazy"
     if algorithm == "elkan":
         return Elkan(block, n_clusters)
-    if block.is_sparse:
+    if isinstance(block, SparseBlock):
         return (SparseLazy if algorithm == "lazy" else SparseLloyd)(block, n_clusters)
     return (DenseLazy if algorithm == "lazy" else DenseLloyd)(block, n_clusters)
 
 
-#: How rows find their centroid, by the codebook's kind.
+def _for_sums(block: Block, codebook: AdditiveCodebook, algorithm: str) -> Assigner:
+    if isinstance(block, SparseBlock):
+        return SparseSums(block, codebook)
+    return DenseSums(block, codebook)
+
+
+def _for_products(block: Block, codebook: MultiplicativeCodebook, algorithm: str) -> Assigner:
+    assert isinstance(block, DenseBlock)  # products of sparse rows are kept in a table
+    return StreamedProducts(block, codebook.n_clusters)
+
+
+#: How rows find their centroid, by the codebook's kind. Each maker knows what its codebook is.
 _MAKERS: dict[str, Callable[[Block, Any, str], Assigner]] = {
     "table": _for_table,
-    "sums": lambda block, codebook, _: (SparseSums if block.is_sparse else DenseSums)(
-        block, codebook
-    ),
-    "products": lambda block, codebook, _: StreamedProducts(block, codebook.n_clusters),
+    "sums": _for_sums,
+    "products": _for_products,
     "linear": lambda block, codebook, _: LinearScores(block),
     "factors": lambda block, codebook, _: FactoredScores(block, codebook),
 }

@@ -11,13 +11,31 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.core.frame import Frame
+from polymeans.core.frame import Frame, MeasuredFrame
 from polymeans.core.threads import running_threads
 
 Result = TypeVar("Result")
 
 
-class DenseBlock:
+class _Rows:
+    """What both kinds share."""
+
+    n_samples: int
+    frame: Frame
+
+    @property
+    def measured(self) -> MeasuredFrame:
+        """The frame, which knows what all rows add up to: a fit's blocks have one."""
+        assert isinstance(self.frame, MeasuredFrame)
+        return self.frame
+
+    def each(self, function: Callable[[int, int], Result]) -> list[Result]:
+        """Run ``function(lo, hi)`` over all rows; the split must not matter."""
+        threads = running_threads()
+        return threads.map(lambda r: function(*r), threads.ranges(self.n_samples, smallest=64))
+
+
+class DenseBlock(_Rows):
     """Rows of a C-ordered float32 or float64 array.
 
     Parameters
@@ -69,11 +87,6 @@ class DenseBlock:
         """Number of stored entries."""
         return self.n_samples * self.n_features
 
-    def each(self, function: Callable[[int, int], Result]) -> list[Result]:
-        """Run ``function(lo, hi)`` over all rows; the split must not matter."""
-        threads = running_threads()
-        return threads.map(lambda r: function(*r), threads.ranges(self.n_samples, smallest=64))
-
     def matrix(self) -> NDArray[Any]:
         """All rows, in engine coordinates."""
         return self.arrays.values
@@ -88,7 +101,7 @@ class DenseBlock:
         """Let go of what only seeding needs: nothing."""
 
 
-class SparseBlock:
+class SparseBlock(_Rows):
     """Rows of a CSR matrix whose features are numbered by how many entries they have.
 
     What a row needs most often then lies together and stays in cache. Costs 8 extra bytes for
@@ -132,8 +145,6 @@ class SparseBlock:
         # Of directions too: rounding makes their length not quite one.
         self.each(lambda lo, hi: prepare.row_norms(indptr, values, lo, hi, self.norms))
         self._transposed: tuple[NDArray[Any], ...] | None = None
-
-    each = DenseBlock.each
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -1,12 +1,17 @@
 """Assigners for dense rows and free centroids: everything, or what bounds cannot rule out."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import BaseCodebook, CentersTable
 from polymeans.engine.accounts import Change
 from polymeans.engine.blocks import DenseBlock
+from polymeans.engine.stateless import StatelessAssigner
+
+if TYPE_CHECKING:
+    from polymeans.kernels.dense import ScoreFrame, Tile
 
 #: Room for group bounds: this, or half the size of the data if that is more (up to the limit).
 _BOUND_BYTES, _BOUND_BYTES_LIMIT = 32 * 2**20, 256 * 2**20
@@ -15,7 +20,7 @@ _BOUND_BYTES, _BOUND_BYTES_LIMIT = 32 * 2**20, 256 * 2**20
 _WASTED = 0.75
 
 
-class DenseLloyd:
+class DenseLloyd(StatelessAssigner):
     """Looks at every centroid for every row.
 
     Parameters
@@ -58,13 +63,13 @@ class DenseLloyd:
             self.lane_cluster,
         )
 
-    def pack(self, codebook: Any) -> Any:
+    def pack(self, codebook: CentersTable) -> "ScoreFrame":
         """Bring the centroids into panels; how their scores are to be read."""
         return self.pack_centers(codebook.centers)
 
-    def pack_centers(self, centers: NDArray[Any]) -> Any:
+    def pack_centers(self, centers: NDArray[Any]) -> "ScoreFrame":
         """The same for centroids that are at hand."""
-        from polymeans.kernels.dense import Frame, pack_panels
+        from polymeans.kernels.dense import ScoreFrame, pack_panels
         from polymeans.kernels.vector import tile_terms
 
         rows = self.rows
@@ -81,9 +86,11 @@ class DenseLloyd:
         shortest = float(norms.min()) if terms + exact < 0.02 else np.inf
         certain = np.sqrt(max(0.0, 1 - 16 * terms)) * (1 - 2.0**-20)
         error = np.array([terms, terms + exact, faint, own, float(norms.max()), shortest, certain])
-        return Frame(rows.frame.shift, rows.frame.shifted, rows.norms, error)
+        return ScoreFrame(rows.frame.shift, rows.frame.shifted, rows.norms, error)
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
         from polymeans.kernels import dense
 
@@ -110,7 +117,7 @@ class DenseLloyd:
         """Room for one block of shifted rows (untouched, hence free, when nothing is shifted)."""
         return np.empty((self.block_rows, self.rows.n_features), dtype=self.rows.dtype)
 
-    def tile_buffer(self) -> Any:
+    def tile_buffer(self) -> "Tile":
         """Room for four rows' dealings with one panel."""
         from polymeans.kernels.dense import Tile
 
@@ -122,15 +129,6 @@ class DenseLloyd:
             np.empty(4, dtype=dtype),
             np.empty(4, dtype=np.int32),
         )
-
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
-        """Learn how the centroids moved; nothing to remember here."""
-
-    def forget(self, moved_rows: NDArray[np.integer]) -> None:
-        """Some labels were changed from outside; nothing to forget here."""
-
-    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
-        """Correct labels for the codebook's explicit form, which is the one they are for."""
 
 
 class DenseLazy(DenseLloyd):
@@ -160,7 +158,9 @@ class DenseLazy(DenseLloyd):
         self._plain_calls = 1
         self._next_rest = 2
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
         if self._plain_calls:
             self._plain_calls -= 1
@@ -177,9 +177,9 @@ class DenseLazy(DenseLloyd):
             # Nothing to gain now. Look at everything for a while, ever longer if it stays so.
             self._plain_calls, self._next_rest = self._next_rest, 2 * self._next_rest
 
-    def _begin_bounds(self, codebook: Any) -> None:
+    def _begin_bounds(self, codebook: CentersTable) -> None:
         n_samples = self.rows.n_samples
-        self.lower = None  # make room before the new bounds are allocated
+        self.lower = np.empty((0, 0), dtype=np.float32)  # make room for the new ones first
         self.set_order(order_by_similarity(codebook.centers.astype(np.float64), self.width))
         # Sixteen groups are tested at a time.
         n_padded = -(-self.n_groups // 16) * 16
@@ -190,7 +190,7 @@ class DenseLazy(DenseLloyd):
         self.bounded = True
 
     def _assign_bounded(
-        self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]
+        self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> int:
         """Labels by bounds; how many pairs of a row and a group were looked at."""
         from polymeans.kernels import dense
@@ -228,7 +228,7 @@ class DenseLazy(DenseLloyd):
         )
         return sum(parts)
 
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
         """Let the bounds sink by what the centroids moved."""
         if not self.bounded:
             return

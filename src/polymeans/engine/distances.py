@@ -1,11 +1,10 @@
 """How far each row of a block is from its own centroid, exactly."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.metric import MetricCodebook
 from polymeans.engine.blocks import Block
 from polymeans.engine.linear_assigner import metric_distances
 
@@ -14,12 +13,12 @@ def own_distances(
     block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
 ) -> NDArray[np.float64]:
     """Squared distance of each row to its own centroid."""
-    if codebook.kind == "linear":
+    if isinstance(codebook, MetricCodebook):
         return metric_distances(block, codebook, labels)
     from polymeans.kernels import sums
 
     out = np.empty(block.n_samples)
-    book: Any = codebook.book
+    book = codebook.book
     starts = np.empty(codebook.n_clusters + 1, dtype=np.int64)
     order = np.empty(block.n_samples, dtype=np.int64)
     sums.group_by_label(labels, starts, order)

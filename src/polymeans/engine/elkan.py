@@ -1,13 +1,12 @@
 """Elkan's assigner: a lower bound for every row and centroid, dense or sparse rows alike."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
+from polymeans.codebooks.base import NumeratorsTable
 from polymeans.engine.accounts import Change
-from polymeans.engine.blocks import Block
+from polymeans.engine.blocks import Block, SparseBlock
 from polymeans.engine.dense_assigners import round_up
 from polymeans.engine.sparse_assigners import SparseLloyd
 
@@ -29,7 +28,9 @@ class Elkan:
         self.drift = np.zeros(n_clusters, dtype=np.float32)
         self.block_rows = 256
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: NumeratorsTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
         from polymeans.kernels import elkan
 
@@ -63,14 +64,14 @@ class Elkan:
             )
         )
 
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: NumeratorsTable, change: Change, drift: NDArray[np.float64]) -> None:
         """Bounds sink by what the centroids moved."""
         self.drift = round_up(drift)
 
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Bounds hold whatever the labels are."""
 
-    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
+    def confirm(self, explicit: NumeratorsTable, labels: NDArray[np.int32]) -> None:
         """Correct labels for the codebook's explicit form."""
-        if self.rows.is_sparse:
+        if isinstance(self.rows, SparseBlock):
             SparseLloyd(self.rows, explicit.n_clusters).assign(explicit, labels, labels)

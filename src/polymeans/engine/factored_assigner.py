@@ -1,13 +1,18 @@
 """Labels from a product of sparse factors, for dense and CSR rows."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.codebooks.factored import FactoredCodebook
 from polymeans.core.frame import Frame
-from polymeans.engine.accounts import Change
-from polymeans.engine.blocks import Block, DenseBlock
+from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
+from polymeans.engine.stateless import StatelessAssigner
+
+if TYPE_CHECKING:
+    from polymeans.kernels.factored import Doubt
 
 
 def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
@@ -52,7 +57,7 @@ def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
     return DenseBlock(X, nothing, frame, norms=nothing)
 
 
-class FactoredScores:
+class FactoredScores(StatelessAssigner):
     """Computes every score of every row, by way of the factors.
 
     Labels are those of the codebook's table of centroids: scores in the rows' precision come with a
@@ -74,12 +79,14 @@ class FactoredScores:
         Whether all entries of dense rows were finite; labels mean nothing if not.
     """
 
-    def __init__(self, rows: Block, codebook: Any) -> None:
+    def __init__(self, rows: Block, codebook: FactoredCodebook) -> None:
         self.rows = rows
         self.n_settled = 0
         self.finite = True
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: FactoredCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
         from polymeans.kernels import factored
 
@@ -113,17 +120,8 @@ class FactoredScores:
         self.n_settled = sum(n_settled for n_settled, _ in parts)
         self.finite = all(finite for _, finite in parts)
 
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
-        """Learn how the centroids moved; nothing to remember here."""
 
-    def forget(self, moved_rows: NDArray[np.integer]) -> None:
-        """Some labels were changed from outside; nothing to forget here."""
-
-    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
-        """Correct labels for the codebook's explicit form, which is the one they are for."""
-
-
-def _doubt(rows: Block, codebook: Any, factors: list[Any]) -> Any:
+def _doubt(rows: Block, codebook: FactoredCodebook, factors: list[sp.csr_array]) -> "Doubt":
     """Scores of the zero row, and how far from exact a score can be.
 
     Half the squared distance to centroid ``c = offset + v``, less what all have in common, is
@@ -137,7 +135,7 @@ def _doubt(rows: Block, codebook: Any, factors: list[Any]) -> Any:
     double = 2.0**-53
     n_features = codebook.centers.shape[1]
     spread, rounding, faint = _chain_error(factors, unit, tiny)
-    if rows.is_sparse:
+    if isinstance(rows, SparseBlock):
         start = codebook.book.half_norms.astype(np.float64)
         lengths = np.sqrt(2 * start)
         exact = 2.5 * (int(rows.lengths.max(initial=0)) + 8) * double
@@ -170,7 +168,7 @@ def _doubt(rows: Block, codebook: Any, factors: list[Any]) -> Any:
 
 
 def _chain_error(
-    factors: list[Any], unit: float, tiny: float
+    factors: list[sp.csr_array], unit: float, tiny: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """What becomes of a row of length one on its way through the chain, at most.
 
@@ -179,15 +177,15 @@ def _chain_error(
     the length. Factors, rows and every addition are rounded once; second-order terms are the
     caller's.
     """
-    spread = rounding = faint = None
+    spread = rounding = faint = np.empty(0)
     with np.errstate(over="ignore", invalid="ignore"):
-        for factor in reversed(factors):
+        for position, factor in enumerate(reversed(factors)):
             size = factor.copy()
             # The error of rounding an entry is relative, unless it is smaller than this.
             size.data = np.maximum(np.abs(size.data), tiny)
             n_terms = np.diff(size.indptr)
             roundings = (n_terms + 3.0) * unit
-            if spread is None:
+            if position == 0:
                 # Squares may vanish where the numbers do not.
                 spread = np.sqrt(size.power(2).sum(axis=1)) + 1e-150 * np.sqrt(n_terms)
                 rounding = roundings * spread

@@ -1,16 +1,25 @@
 """Assigners for centroids that are combinations of protocentroids."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.khatri_rao import CHUNK, pair_table
+from polymeans.codebooks.khatri_rao import (
+    CHUNK,
+    AdditiveCodebook,
+    MultiplicativeCodebook,
+    pair_table,
+)
 from polymeans.core.threads import running_threads
-from polymeans.engine.accounts import Change
-from polymeans.engine.blocks import Block
+from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLloyd
+from polymeans.engine.stateless import StatelessAssigner
+
+if TYPE_CHECKING:
+    from polymeans.kernels.dense import ScoreFrame
+    from polymeans.kernels.grid import Grid, Sides
 
 
 def halfway(sizes: tuple[int, ...]) -> int:
@@ -20,10 +29,10 @@ def halfway(sizes: tuple[int, ...]) -> int:
     return 1 + int(np.argmin(np.abs(2 * left - logs.sum())))
 
 
-class _GridScan:
+class _GridScan(StatelessAssigner):
     """What dense and sparse rows share: the table in which the two halves of the sets meet."""
 
-    def __init__(self, rows: Block, codebook: Any) -> None:
+    def __init__(self, rows: Block, codebook: AdditiveCodebook) -> None:
         self.rows = rows
         self.sizes = codebook.sizes
         self.n_clusters = codebook.n_clusters
@@ -34,7 +43,7 @@ class _GridScan:
 
     def make_grid(
         self, gram: NDArray[np.float64], far: float, length: int, roundings: float
-    ) -> Any:
+    ) -> "Grid":
         """The table for protocentroids of this Gram matrix; the rest is for its errors."""
         from polymeans.kernels.grid import Grid
 
@@ -75,21 +84,12 @@ class _GridScan:
         """Norm no combination of protocentroids of these norms exceeds."""
         return sum(float(part.max()) for part in np.split(norms, self.starts[1:-1]))
 
-    def sides(self) -> Any:
+    def sides(self) -> "Sides":
         """Room for the dealings of 64 rows with the protocentroids."""
         from polymeans.kernels.grid import SIDE, Sides
 
         heights = (int(self.starts[-1]), self.n_rows, self.n_columns, self.n_rows, 1, 1, 1)
         return Sides(*(np.zeros((h, SIDE), dtype=np.float32) for h in heights))
-
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
-        """Learn how the centroids moved; nothing to remember here."""
-
-    def forget(self, moved_rows: NDArray[np.integer]) -> None:
-        """Some labels were changed from outside; nothing to forget here."""
-
-    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
-        """Correct labels for the codebook's explicit form, which is the one they are for."""
 
 
 class DenseSums(_GridScan):
@@ -101,12 +101,16 @@ class DenseSums(_GridScan):
     codebook : AdditiveCodebook
     """
 
-    def __init__(self, rows: Block, codebook: Any) -> None:
+    rows: DenseBlock
+
+    def __init__(self, rows: DenseBlock, codebook: AdditiveCodebook) -> None:
         super().__init__(rows, codebook)
         # Protocentroids are packed as free centroids would be.
         self.packer = DenseLloyd(rows, int(self.starts[-1]), even=False)
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: AdditiveCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
         from polymeans.kernels import dense, khatri_rao
         from polymeans.kernels.grid import SIDE
@@ -119,7 +123,7 @@ class DenseSums(_GridScan):
         roundings = tile_terms(rows.n_features)
         far = self._longest_sum(np.linalg.norm(codebook.seen, axis=1))
         grid = self.make_grid(codebook.gram(shift), far, rows.n_features, roundings)
-        frame = dense.Frame(rows.frame.shift, rows.frame.shifted, rows.norms, np.zeros(7))
+        frame = dense.ScoreFrame(rows.frame.shift, rows.frame.shifted, rows.norms, np.zeros(7))
         shape = (len(packer.lane_cluster), SIDE, packer.width)
         zeros = np.zeros((1, SIDE), dtype=np.float32)
         rows.each(
@@ -150,14 +154,18 @@ class SparseSums(_GridScan):
     codebook : AdditiveCodebook
     """
 
-    def __init__(self, rows: Block, codebook: Any) -> None:
+    rows: SparseBlock
+
+    def __init__(self, rows: SparseBlock, codebook: AdditiveCodebook) -> None:
         from polymeans.kernels.vector import LANES
 
         super().__init__(rows, codebook)
         n_columns = -(-int(self.starts[-1]) // LANES) * LANES
         self.table = np.zeros((codebook.n_features, n_columns), dtype=np.float32)
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: AdditiveCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
         from polymeans.kernels import khatri_rao
         from polymeans.kernels.grid import SIDE
@@ -188,7 +196,7 @@ class SparseSums(_GridScan):
             )
         )
 
-    def _fill_table(self, codebook: Any) -> None:
+    def _fill_table(self, codebook: AdditiveCodebook) -> None:
         """Protocentroids feature by feature.
 
         In float32: halves, which serve free centroids well, leave so many rows to be settled
@@ -207,7 +215,7 @@ class SparseSums(_GridScan):
         )
 
 
-class StreamedProducts(DenseLloyd):
+class StreamedProducts(StatelessAssigner):
     """Products of protocentroids for dense rows, built a few centroids at a time.
 
     Parameters
@@ -216,10 +224,17 @@ class StreamedProducts(DenseLloyd):
     n_clusters : int
     """
 
-    def __init__(self, rows: Block, n_clusters: int) -> None:
-        super().__init__(rows, min(n_clusters, CHUNK))
+    def __init__(self, rows: DenseBlock, n_clusters: int) -> None:
+        self.rows = rows
+        #: Packs as many centroids as are built at a time.
+        self.packer = DenseLloyd(rows, min(n_clusters, CHUNK))
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self,
+        codebook: MultiplicativeCodebook,
+        previous: NDArray[np.int32],
+        labels: NDArray[np.int32],
+    ) -> None:
         """Write every row's label."""
         from polymeans.kernels import khatri_rao
 
@@ -230,8 +245,15 @@ class StreamedProducts(DenseLloyd):
         error = None
         for base, part, frame in self._parts(codebook):
             error = frame.error if error is None else _worse(error, frame.error)
-            rows.each(
-                lambda a, b, base=base, part=part, frame=frame: khatri_rao.meet_more_centroids(
+
+            def meet(
+                a: int,
+                b: int,
+                base: int = base,
+                part: DenseLloyd = part,
+                frame: "ScoreFrame" = frame,
+            ) -> None:
+                khatri_rao.meet_more_centroids(
                     rows.arrays,
                     frame,
                     part.panels,
@@ -244,7 +266,8 @@ class StreamedProducts(DenseLloyd):
                     part.block_buffer(),
                     part.tile_buffer(),
                 )
-            )
+
+            rows.each(meet)
         frame = frame._replace(error=error)
         limits = np.empty(rows.n_samples)
         rows.each(
@@ -273,11 +296,14 @@ class StreamedProducts(DenseLloyd):
                 ranges,
             )
 
-    def _parts(self, codebook: Any) -> Iterator[tuple[int, DenseLloyd, Any]]:
+    def _parts(
+        self, codebook: MultiplicativeCodebook
+    ) -> Iterator[tuple[int, DenseLloyd, "ScoreFrame"]]:
         """Centroids a few at a time: the first one's number, their panels, and the frame."""
         for lo in range(0, codebook.n_clusters, CHUNK):
             hi = min(lo + CHUNK, codebook.n_clusters)
-            part = self if hi - lo == self.n_clusters else DenseLloyd(self.rows, hi - lo)
+            whole = hi - lo == self.packer.n_clusters
+            part = self.packer if whole else DenseLloyd(self.rows, hi - lo)
             yield lo, part, part.pack_centers(codebook.some_centers(lo, hi))
 
 

@@ -3,15 +3,16 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.metric import MetricCodebook, squared_norms
 from polymeans.core.threads import product_blocks, running_threads
-from polymeans.engine.accounts import Change
 from polymeans.engine.blocks import Block
+from polymeans.engine.stateless import StatelessAssigner
 
 
-class LinearScores:
+class LinearScores(StatelessAssigner):
     """Computes every score of every row.
 
     Parameters
@@ -28,15 +29,6 @@ class LinearScores:
         """Write every row's label."""
         slopes = np.ascontiguousarray(codebook.slopes.T)
         labels[:] = linear_labels(self.matrix, slopes, codebook.offsets)
-
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
-        """Learn how the centers moved; nothing to remember here."""
-
-    def forget(self, moved_rows: NDArray[np.integer]) -> None:
-        """Some labels were changed from outside; nothing to forget here."""
-
-    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
-        """Correct labels for the codebook's explicit form, which is the one they are for."""
 
 
 def metric_distances(
@@ -55,7 +47,7 @@ def metric_distances(
 
 
 def linear_labels(
-    X: Any, slopes: NDArray[np.float64], offsets: NDArray[np.float64]
+    X: NDArray[Any] | sp.csr_array, slopes: NDArray[np.float64], offsets: NDArray[np.float64]
 ) -> NDArray[np.int32]:
     """For each row the c with the smallest ``offsets[c] - 2 x @ slopes[:, c]``.
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.core.contracts import Runner, Statistics
+from polymeans.core.statistics import Statistics
 from polymeans.engine.relocation import relocations
+from polymeans.engine.runners import BaseRunner
 
 logger = logging.getLogger("polymeans")
 
@@ -53,7 +54,7 @@ class Run:
 
 
 def descend(
-    runner: Runner,
+    runner: BaseRunner,
     codebook: BaseCodebook,
     *,
     algorithm: str = "auto",
@@ -133,7 +134,7 @@ def descend(
 
 
 def _relocations(
-    runner: Runner, codebook: BaseCodebook, statistics: Statistics
+    runner: BaseRunner, codebook: BaseCodebook, statistics: Statistics
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Rows for clusters that have none, where the codebook wants that."""
     if not codebook.relocates:
@@ -141,14 +142,14 @@ def _relocations(
     return relocations(runner, codebook, statistics.counts)
 
 
-def _inertia(runner: Runner, codebook: BaseCodebook, statistics: Statistics) -> float:
+def _inertia(runner: BaseRunner, codebook: BaseCodebook, statistics: Statistics) -> float:
     inertia = codebook.inertia(statistics)
     return runner.measure(codebook) if np.isnan(inertia) else inertia
 
 
 def _finish(
     run: Run,
-    runner: Runner,
+    runner: BaseRunner,
     codebook: BaseCodebook,
     statistics: Statistics | None,
     settled: bool,

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.core.contracts import Runner
+from polymeans.engine.runners import BaseRunner
 
 
 def members_of_sets(counts: NDArray[np.int64], sizes: tuple[int, ...]) -> list[NDArray[np.int64]]:
@@ -15,7 +15,7 @@ def members_of_sets(counts: NDArray[np.int64], sizes: tuple[int, ...]) -> list[N
 
 
 def relocations(
-    runner: Runner, codebook: BaseCodebook, counts: NDArray[np.int64]
+    runner: BaseRunner, codebook: BaseCodebook, counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """For each empty cluster the farthest row that can be spared, and the label it should get.
 
@@ -51,7 +51,8 @@ def relocations(
         return nothing
     # A row is taken from a cluster only while it leaves others behind.
     n_wanted = 4 * len(vacancies) + sum(map(len, sizes))
-    moved, targets = [], []
+    moved: list[int] = []
+    targets: list[int] = []
     for row, distance, label in zip(*runner.farthest(codebook, n_wanted)):
         if len(moved) == len(vacancies) or distance == 0:
             break

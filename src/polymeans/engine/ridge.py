@@ -5,13 +5,12 @@ out beforehand, which leaves a system so well conditioned that a handful of prod
 are enough.
 """
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.metric import squared_norms
+from polymeans.core.contracts import Rows
 from polymeans.core.threads import running_threads
 from polymeans.engine.runners import LocalRunner
 
@@ -95,7 +94,7 @@ class RidgeSolver:
     def _apply(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._product(self._backward, self._product(self._forward, v)) + self.rho * v
 
-    def _product(self, matrix: Any, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _product(self, matrix: Rows, v: NDArray[np.float64]) -> NDArray[np.float64]:
         if not sp.issparse(matrix):
             return matrix @ v
         from polymeans.kernels.products import multiply

@@ -5,7 +5,8 @@ all of that is its private business. :class:`BlockRunner` remembers nothing but 
 iteration labels each block from scratch and adds up its statistics. Both return the same bits.
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
+from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import (
@@ -32,12 +34,12 @@ from polymeans.engine.accounts import (
 )
 from polymeans.engine.accumulate import cell_statistics, marginal_statistics, mass_statistics
 from polymeans.engine.assignment import Assigner, make_assigner
-from polymeans.engine.blocks import Block
+from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.distances import distances_apart, own_distances
 from polymeans.engine.survey import Source, measure
 
 
-class BaseRunner:
+class BaseRunner(ABC):
     """What both runners share: rows by their numbers, and what is asked of all rows at the end."""
 
     frame: MeasuredFrame
@@ -45,13 +47,29 @@ class BaseRunner:
     _labels: list[NDArray[np.int32]]  #: of each block
     _previous: list[NDArray[np.int32]]  #: the same before the last assignment
 
+    @abstractmethod
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
-        raise NotImplementedError
 
+    @abstractmethod
+    def assign(self, codebook: BaseCodebook) -> None:
+        """Give each row its nearest centroid."""
+
+    @abstractmethod
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
+        """Give some rows other labels."""
+
+    @abstractmethod
+    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
+        """The codebook was refitted."""
+
+    @abstractmethod
+    def confirm(self, explicit: BaseCodebook) -> None:
+        """Correct the labels for the explicit form of the codebook they were assigned for."""
 
     @property
     def n_moved(self) -> int:
@@ -88,7 +106,7 @@ class BaseRunner:
         self, codebook: BaseCodebook, n_rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
         """Numbers, squared distances and labels of the rows farthest from their centroids."""
-        rows, distances, labels = [], [], []
+        found = []
         for block, own in zip(self.blocks, self._labels):
             apart = distances_apart(block, codebook, own)
             n_wanted = min(len(apart), n_rows)
@@ -96,10 +114,8 @@ class BaseRunner:
             least = -np.partition(-apart, n_wanted - 1)[n_wanted - 1]
             chosen = np.flatnonzero(apart >= least)
             chosen = chosen[np.argsort(-apart[chosen], kind="stable")[:n_wanted]]
-            rows.append(block.first + chosen)
-            distances.append(apart[chosen])
-            labels.append(own[chosen])
-        rows, distances, labels = _joined(rows), _joined(distances), _joined(labels)
+            found.append((block.first + chosen, apart[chosen], own[chosen]))
+        rows, distances, labels = (_joined(list(parts)) for parts in zip(*found))
         order = np.lexsort((rows, -distances))[:n_rows]
         return rows[order], distances[order], labels[order]
 
@@ -107,11 +123,11 @@ class BaseRunner:
         """Some rows by global number, as an array in engine coordinates."""
         return self._gather(rows, lambda block, inside: block.dense_rows(inside))
 
-    def rows_at(self, rows: NDArray[np.integer]) -> Any:
+    def rows_at(self, rows: NDArray[np.integer]) -> Rows:
         """The same in their own container."""
         return self._gather(rows, lambda block, inside: block.rows_at(inside))
 
-    def matrix(self) -> Any:
+    def matrix(self) -> Rows:
         """All rows, in engine coordinates."""
         return _stacked([block.matrix() for block in self.blocks])
 
@@ -139,7 +155,7 @@ class BaseRunner:
         for block in self.blocks:
             block.release()
 
-    def _gather(self, rows: NDArray[np.integer], pick: Any) -> Any:
+    def _gather(self, rows: NDArray[np.integer], pick: Callable[[Block, NDArray], Rows]) -> Rows:
         rows = np.asarray(rows)
         if len(self.blocks) == 1:
             return pick(self.blocks[0], rows)
@@ -172,7 +188,7 @@ class LocalRunner(BaseRunner):
 
     def __init__(
         self,
-        X: Any,
+        X: Rows,
         weights: NDArray[np.float64],
         spherical: bool = False,
         reach: float = 0.0,
@@ -187,6 +203,7 @@ class LocalRunner(BaseRunner):
         self._assigner: Assigner = make_assigner(self.block, codebook, algorithm)
         self._account: Account = _account(self.block, codebook)
         self._change: Change | None = None
+        self._touched = np.empty(0, dtype=np.int64)  #: clusters, since the last refit
         self._unmoved: NDArray[np.int32] | None = None  #: labels before some were changed by hand
 
     def assign(self, codebook: BaseCodebook) -> None:
@@ -312,39 +329,36 @@ class BlockRunner(BaseRunner):
         return np.flatnonzero(touched)
 
     def _deferred(self) -> DeferredStatistics:
-        counts, mass = [], []
-        for block, labels in zip(self.blocks, self._labels):
-            some, rungs = mass_statistics(block, labels, self._n_clusters)
-            counts.append(some)
-            mass.append(rungs)
+        blocks = [block for block in self.blocks if isinstance(block, DenseBlock)]
         labels = [own.copy() for own in self._labels]
-        statistics: DeferredStatistics
+        found = [mass_statistics(*pair, self._n_clusters) for pair in zip(blocks, labels)]
+        counts = np.sum([counts for counts, _ in found], axis=0)
+        # Exact, so in any order.
+        mass = np.sum([rungs for _, rungs in found], axis=0)
 
         def feature_sums(first: int, last: int) -> NDArray[np.float64]:
-            rungs = sum(
-                feature_rungs(block, own, self._n_clusters, first, last)
-                for block, own in zip(self.blocks, labels)
-            )
-            return rounded_features(self.frame, rungs, statistics.mass, first, last)
+            rungs = np.zeros((self._n_clusters, self.frame.ladder.n_rungs, last - first))
+            for block, own in zip(blocks, labels):
+                rungs += feature_rungs(block, own, self._n_clusters, first, last)
+            return rounded_features(self.frame, rungs, rounded_mass(mass), first, last)
 
-        statistics = DeferredStatistics(
-            self.frame, self.frame.total_square, sum(counts), sum(mass), feature_sums
-        )
-        return statistics
+        return DeferredStatistics(self.frame, self.frame.total_square, counts, mass, feature_sums)
 
 
 def _account(block: Block, codebook: BaseCodebook) -> Account:
     if codebook.needs == "marginals":
         return MarginalAccount(block, codebook.sizes)
-    kind = CellAccount if codebook.needs == "cells" else DeferredAccount
-    return kind(block, codebook.n_clusters)
+    if codebook.needs == "cells":
+        return CellAccount(block, codebook.n_clusters)
+    assert isinstance(block, DenseBlock)  # products of sparse rows are kept
+    return DeferredAccount(block, codebook.n_clusters)
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _stacked(parts: list[Any]) -> Any:
+def _stacked(parts: list[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)

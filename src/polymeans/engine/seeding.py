@@ -19,11 +19,11 @@ from polymeans.codebooks.sums import SumCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.core.threads import running_threads
-from polymeans.engine.blocks import Block
+from polymeans.engine.assignment import make_assigner
+from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.distances import own_distances
 from polymeans.engine.runners import BaseRunner, LocalRunner
-from polymeans.engine.sparse_assigners import SparseLloyd
 from polymeans.engine.survey import glance
 
 #: Rows whose random numbers come from one generator, keyed by their place.
@@ -127,7 +127,7 @@ def parallel(
         missing = missing[np.argsort(-(weights * closest)[missing], kind="stable")]
         chosen = np.concatenate([chosen, missing[: n_clusters - len(chosen)]])
     _, labels = nearest_rows(runner, chosen)
-    gathered = np.bincount(labels, weights=weights, minlength=len(chosen))
+    gathered = runner.masses(labels, len(chosen))
     few = LocalRunner(runner.rows_at(chosen), gathered)
     return chosen[plus_plus(few, n_clusters, rng)]
 
@@ -276,9 +276,8 @@ def nearest_rows(
 def _nearest(
     block: Block, codebook: DenseCodebook | SumCodebook
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    kind = SparseLloyd if block.is_sparse else DenseLloyd
     labels = np.empty(block.n_samples, dtype=np.int32)
-    kind(block, codebook.n_clusters).assign(codebook, labels, labels)
+    make_assigner(block, codebook, "lloyd").assign(codebook, labels, labels)
     return own_distances(block, codebook, labels), labels
 
 
@@ -329,7 +328,10 @@ class CandidateDistances:
             seeding.potentials(distances, self.closest, block.weights, *magics, lo, hi, rungs)
             return rungs
 
-        return sum(block.each(part), np.zeros((n_candidates, 2)))
+        rungs = np.zeros((n_candidates, 2))
+        for own in block.each(part):
+            rungs += own
+        return rungs
 
     def accept(self, position: int) -> None:
         """Make the candidate measured at this position a centroid."""
@@ -347,6 +349,7 @@ class CandidateDistances:
         from polymeans.kernels import seeding
 
         rows = self.block
+        assert isinstance(rows, DenseBlock)
         assigner = DenseLloyd(rows, codebook.n_clusters)
         frame, book = assigner.pack(codebook), codebook.book
         rows.each(
@@ -370,6 +373,7 @@ class CandidateDistances:
         from polymeans.kernels import seeding
 
         rows = self.block
+        assert isinstance(rows, SparseBlock)
         transposed = rows.transposed()
 
         def measure(position: int) -> None:
@@ -394,7 +398,7 @@ def _measure(
         for block in blocks:
             block.measure_sparse(entries, squares)
     else:
-        codebook = codebook_of_rows(runner, candidates)
+        codebook = DenseCodebook(runner.take(candidates), runner.frame.spherical)
         for block in blocks:
             block.measure_dense(codebook)
 
@@ -402,6 +406,7 @@ def _measure(
 def _entries(runner: BaseRunner, row: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
     """Features and values of a sparse row."""
     block = next(b for b in runner.blocks if row < b.first + b.n_samples)
+    assert isinstance(block, SparseBlock)
     indptr, indices, _ = block.arrays
     part = slice(indptr[row - block.first], indptr[row - block.first + 1])
     return indices[part], block.values32[part]
@@ -420,4 +425,7 @@ def _potentials(blocks: list[CandidateDistances], n_candidates: int) -> NDArray[
     n_bits = max(2, int(np.ceil(np.log2(sum(len(block.closest) for block in blocks)))))
     upper = max(int(np.frexp(largest)[1]) + n_bits - 53, -900)
     magics = 1.5 * 2.0 ** (52 + upper), 1.5 * 2.0 ** (52 + upper + n_bits - 53)
-    return sum(block.totals(n_candidates, magics) for block in blocks).sum(axis=1)
+    rungs = np.zeros((n_candidates, 2))
+    for block in blocks:
+        rungs += block.totals(n_candidates, magics)
+    return rungs.sum(axis=1)

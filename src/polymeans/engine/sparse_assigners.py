@@ -1,13 +1,17 @@
 """Assigners for CSR rows and free centroids: everything, or what moved."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import NumeratorsTable
 from polymeans.core.threads import running_threads
 from polymeans.engine.accounts import Change
 from polymeans.engine.blocks import SparseBlock
+
+if TYPE_CHECKING:
+    from polymeans.kernels.sparse import Columns
 
 #: Above this share of moved centroids, looking at all of them costs less than the bookkeeping.
 _MOSTLY = 0.8
@@ -31,7 +35,7 @@ class CentroidTable:
     codebook : SumCodebook
     """
 
-    def __init__(self, rows: SparseBlock, codebook: Any) -> None:
+    def __init__(self, rows: SparseBlock, codebook: NumeratorsTable) -> None:
         from polymeans.kernels.vector import has_fast_halves
 
         self.rows = rows
@@ -50,14 +54,14 @@ class CentroidTable:
         self._fill(codebook, np.arange(codebook.n_clusters))
         self._describe(codebook)
 
-    def _rescale(self, codebook: Any, clusters: NDArray[np.integer]) -> None:
+    def _rescale(self, codebook: NumeratorsTable, clusters: NDArray[np.integer]) -> None:
         # No entry exceeds the norm, so scaling the norm to 2^14..2^15 excludes overflow, and
         # entries too small for a half are too small to matter.
         norms = np.sqrt(codebook.squared_norms[clusters]) * codebook.denominators[clusters]
         exponent = np.frexp(np.maximum(norms, 1e-300))[1]
         self.scale[clusters] = np.ldexp(1.0, np.clip(15 - exponent, -500, 500))
 
-    def _fill(self, codebook: Any, clusters: NDArray[np.integer]) -> None:
+    def _fill(self, codebook: NumeratorsTable, clusters: NDArray[np.integer]) -> None:
         from polymeans.kernels import sparse
 
         if len(clusters) == 0:
@@ -73,7 +77,7 @@ class CentroidTable:
         parts = threads.map(fill, threads.ranges(codebook.n_features, smallest=256))
         self.residue[clusters] = sum(parts, np.zeros(self.n_clusters))[clusters]
 
-    def _describe(self, codebook: Any) -> None:
+    def _describe(self, codebook: NumeratorsTable) -> None:
         from polymeans.kernels.sparse import Columns
 
         pad = self.n_columns - self.n_clusters
@@ -90,7 +94,7 @@ class CentroidTable:
             np.concatenate([np.arange(self.n_clusters), np.full(pad, -1)]).astype(np.int32),
         )
 
-    def follow(self, codebook: Any, change: Change) -> None:
+    def follow(self, codebook: NumeratorsTable, change: Change) -> None:
         """Bring the changed columns up to date."""
         from polymeans.kernels import sparse
 
@@ -121,7 +125,7 @@ class CentroidTable:
             )
         self._describe(codebook)
 
-    def selection(self, clusters: NDArray[np.int32]) -> Any:
+    def selection(self, clusters: NDArray[np.int32]) -> "Columns":
         """The columns of some clusters, side by side."""
         from polymeans.kernels import sparse
 
@@ -157,18 +161,19 @@ class SparseLloyd:
     def __init__(self, rows: SparseBlock, n_clusters: int) -> None:
         self.rows = rows
         self.n_clusters = n_clusters
-        self.table: CentroidTable | None = None
         self.own_ceiling = np.empty(rows.n_samples, dtype=np.float32)
         self.others_floor = np.empty(rows.n_samples, dtype=np.float32)
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: NumeratorsTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
-        if self.table is None:
+        if not hasattr(self, "table"):
             self.table = CentroidTable(self.rows, codebook)
         self.assign_full(codebook, labels, np.empty(0, dtype=np.int64))
 
     def assign_full(
-        self, codebook: Any, labels: NDArray[np.int32], chosen: NDArray[np.int64]
+        self, codebook: NumeratorsTable, labels: NDArray[np.int32], chosen: NDArray[np.int64]
     ) -> None:
         """Labels of the chosen rows (none: of all) from all centroids."""
         from polymeans.kernels import sparse
@@ -192,14 +197,14 @@ class SparseLloyd:
             threads.ranges(len(chosen) or self.rows.n_samples, smallest=64),
         )
 
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: NumeratorsTable, change: Change, drift: NDArray[np.float64]) -> None:
         """Bring the table up to date."""
         self.table.follow(codebook, change)
 
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Some labels were changed from outside; nothing to forget here."""
 
-    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
+    def confirm(self, explicit: NumeratorsTable, labels: NDArray[np.int32]) -> None:
         """Correct labels for the codebook's explicit form.
 
         Dividing and rounding moves scores by a few units in the last place of float32 at most:
@@ -230,7 +235,9 @@ class SparseLazy(SparseLloyd):
         super().__init__(rows, n_clusters)
         self._moved: NDArray[np.int64] | None = None
 
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
+    def assign(
+        self, codebook: NumeratorsTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
         """Write every row's label."""
         from polymeans.kernels import sparse
 
@@ -266,7 +273,7 @@ class SparseLazy(SparseLloyd):
         if len(chosen):
             self.assign_full(codebook, labels, chosen)
 
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: NumeratorsTable, change: Change, drift: NDArray[np.float64]) -> None:
         """Bring the table up to date and note which centroids moved."""
         super().follow(codebook, change, drift)
         self._moved = change.clusters

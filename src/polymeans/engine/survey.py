@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
 from polymeans.core.frame import Frame, MeasuredFrame, power_of_two_unit
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 
 #: Rows of an array or CSR matrix, and their weights.
-Source = tuple[Any, NDArray[np.float64]]
+Source = tuple[Rows, NDArray[np.float64]]
 
 #: Entries looked at in one piece when values are tested for being float32 numbers.
 _PIECE = 2**16
@@ -36,7 +37,9 @@ class Survey:
     counts: NDArray[np.int64] | None  #: entries of each feature (sparse rows)
 
     def __add__(self, other: "Survey") -> "Survey":
-        counts = None if self.counts is None else self.counts + other.counts
+        counts = self.counts if other.counts is None else other.counts
+        if self.counts is not None and other.counts is not None:
+            counts = self.counts + other.counts
         return Survey(
             self.n_samples + other.n_samples,
             max(self.largest, other.largest),
@@ -95,22 +98,23 @@ def measure(
     parts, unit, weight_unit = _prepare(sources, spherical, reach)
     survey = _survey(parts)
     n_features, dtype = parts[0].shape[1], parts[0].values.dtype
-    if parts[0].indices is not None:
-        order = _by_frequency(survey.counts)
-        frame = _frame(parts, unit, weight_unit, spherical, order)
-    else:
-        frame = _frame(parts, unit, weight_unit, spherical, None)
+    order = None if survey.counts is None else _by_frequency(survey.counts)
+    frame = _frame(parts, unit, weight_unit, spherical, order)
     ladder, mass_ladder = _ladders(parts, survey)
     mass = float(sum((ExactSum.of(part.weights) for part in parts), ExactSum()))
+    blocks: list[Block] = []
+    norms: list[NDArray[np.float64] | None] = []
     if frame.is_sparse:
-        blocks: list[Block] = _sparse_blocks(parts, frame)
-        rungs = _total([_feature_sums(block, ladder) for block in blocks])
+        sparse = _sparse_blocks(parts, frame)
+        blocks += sparse
+        rungs = _total([_feature_sums(block, ladder) for block in sparse])
     else:
-        totals, norms = zip(*(_sums_and_norms(part, ladder) for part in parts))
-        rungs = _total(totals)
+        found = [_sums_and_norms(part, ladder) for part in parts]
+        rungs = _total([total for total, _ in found])
+        norms += [own for _, own in found]
     mean = _rounded(rungs) / mass
     if not frame.is_sparse:
-        square = _total_square(zip(norms, (part.weights for part in parts)))
+        square = _total_square((own, part.weights) for (_, own), part in zip(found, parts))
         # float32 scores of rows far from the origin would drown in rounding: they are measured
         # from the mean where it is the larger part of the rows' length. Labels are exact for any
         # shift.
@@ -118,7 +122,7 @@ def measure(
         if not spherical and 2 * length > square / mass:
             frame = replace(frame, shift=mean.astype(dtype), shifted=True)
             norms = [None] * len(parts)
-        blocks = _dense_blocks(parts, frame, norms)
+        blocks += _dense_blocks(parts, frame, norms)
     square = _total_square((block.norms, block.weights) for block in blocks)
     known = {name: getattr(frame, name) for name in Frame.__dataclass_fields__}
     known |= {"n_samples": survey.n_samples, "n_features": n_features}
@@ -136,7 +140,7 @@ def measure(
 
 
 def glance(
-    X: Any, weights: NDArray[np.float64], spherical: bool = False, reach: float = 0.0
+    X: Rows, weights: NDArray[np.float64], spherical: bool = False, reach: float = 0.0
 ) -> Block:
     """Rows that are only to be labelled: nothing is added up.
 
@@ -193,7 +197,7 @@ def _prepare(
     return parts, unit, weight_unit
 
 
-def _flat(X: Any, weights: NDArray[np.float64]) -> _Prepared:
+def _flat(X: Rows, weights: NDArray[np.float64]) -> _Prepared:
     if not hasattr(X, "indptr"):
         n, d = X.shape
         return _Prepared(np.arange(n + 1) * d, None, X.reshape(-1), X.shape, weights)
@@ -290,22 +294,22 @@ def _frame(
     order: NDArray[np.int64] | None,
 ) -> Frame:
     n_features, dtype = parts[0].shape[1], parts[0].values.dtype
-    is_sparse = order is not None
-    rank = np.empty(0, dtype=np.int32)
-    if is_sparse:
+    rank, n_used = np.empty(0, dtype=np.int32), n_features
+    if order is not None:
+        n_used = len(order)
         rank = np.full(n_features, -1, dtype=np.int32)
-        rank[order] = np.arange(len(order), dtype=np.int32)
+        rank[order] = np.arange(n_used, dtype=np.int32)
     return Frame(
         n_samples=sum(part.n_samples for part in parts),
         n_features=n_features,
         dtype=dtype,
-        is_sparse=is_sparse,
+        is_sparse=order is not None,
         spherical=spherical,
         unit=unit,
         weight_unit=weight_unit,
-        shift=np.zeros(len(order) if is_sparse else n_features, dtype=dtype),
+        shift=np.zeros(n_used, dtype=dtype),
         shifted=False,
-        order=order if is_sparse else np.empty(0, dtype=np.int64),
+        order=np.empty(0, dtype=np.int64) if order is None else order,
         rank=rank,
     )
 
@@ -388,7 +392,7 @@ def _total_square(
 def _dense_blocks(
     parts: list[_Prepared], frame: Frame, norms: Sequence[NDArray[np.float64] | None]
 ) -> list[DenseBlock]:
-    firsts = _first_rows(parts)
+    firsts = _first_rows(parts).tolist()
     return [
         DenseBlock(
             part.values.reshape(part.shape), part.weights, frame, first, part.directionless, known
@@ -402,7 +406,8 @@ def _sparse_blocks(parts: list[_Prepared], frame: Frame) -> list[SparseBlock]:
 
     threads = running_threads()
     blocks = []
-    for part, first in zip(parts, _first_rows(parts)):
+    for part, first in zip(parts, _first_rows(parts).tolist()):
+        assert part.indices is not None
         indices = np.empty(len(part.indices), dtype=np.int32)
         threads.map(
             lambda r, part=part, indices=indices: prepare.renumber(

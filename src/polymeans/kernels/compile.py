@@ -31,4 +31,18 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = _sources_digest()
+    if hasattr(cache_file, "_load_index"):
+        cache_file._load_index = _tolerant(cache_file._load_index)
     return dispatcher
+
+
+def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """An index that names classes which have gone since is as good as none."""
+
+    def load() -> dict[Any, Any]:
+        try:
+            return load_index()
+        except Exception:
+            return {}
+
+    return load

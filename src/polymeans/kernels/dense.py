@@ -36,13 +36,13 @@ FAR = np.float32(1e19)
 _FAST = {"nnan", "nsz"}
 
 
-class Frame(NamedTuple):
+class ScoreFrame(NamedTuple):
     """Where rows are measured from, and how far off a score can be; see :func:`score_error`."""
 
     shift: np.ndarray  # (d,)
     shifted: bool  # whether the shift is not zero
     norms: np.ndarray  # (n,) norms of the shifted rows
-    error: np.ndarray  # (7,) from ``Frame`` makers: terms, squares, faint, own, longest, shortest,
+    error: np.ndarray  # (7,) from whoever makes it: terms, squares, faint, own, longest, shortest,
     # and the share of a group's distance that is certain
 
 

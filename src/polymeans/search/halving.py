@@ -8,7 +8,7 @@ depend on the number of threads.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,20 @@ GAIN = 1e-5
 
 #: States closer than this share of the objective count as the same.
 DISTINCT = 2e-4
+
+
+class Searched(Protocol):
+    """A problem: what may be tried with vectors, in place."""
+
+    def descend(
+        self, vectors: NDArray[np.float64], max_iter: int, tol: float, rival: float = np.inf
+    ) -> tuple[float, int]:
+        """The objective after a descent, and the passes it took."""
+
+    def move(
+        self, kind: str, turn: int, vectors: NDArray[np.float64], value: float, seed: int
+    ) -> tuple[float, int]:
+        """The objective after a perturbation and a descent, and the passes both took."""
 
 
 @dataclass
@@ -32,7 +46,7 @@ class State:
 
 
 def short_starts(
-    problem: Any,
+    problem: Searched,
     makers: Sequence[Callable[[np.random.Generator], NDArray[np.float64]]],
     n_starts: int,
     n_kept: int,
@@ -57,7 +71,7 @@ def short_starts(
 
 
 def local_search(
-    problem: Any,
+    problem: Searched,
     states: list[State],
     kinds: Sequence[str],
     budget: float,
@@ -80,7 +94,7 @@ def local_search(
     return sorted(survivors + dropped, key=lambda state: state.value)
 
 
-def improve(problem: Any, state: State, kinds: Sequence[str], budget: float) -> None:
+def improve(problem: Searched, state: State, kinds: Sequence[str], budget: float) -> None:
     """Try moves in turn until the budget (in passes) is spent."""
     spent = 0
     while spent < budget:

@@ -8,13 +8,14 @@ constants were found by experiment on the data sets of the Khatri-Rao paper.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.aggregation import combine, scale_later_sets, split
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.khatri_rao import GridCodebook
 from polymeans.codebooks.multiplicative import fit_multiplicative
 from polymeans.core.threads import running_threads
 from polymeans.engine.assignment import grid_codebook
@@ -171,13 +172,17 @@ def finalist(
             scale_later_sets(split(candidate, sizes))
     frame, vectors = runner.frame, candidates[0]
     if len(candidates) > 1:
-        codebooks = [grid_codebook(frame, start, sizes, aggregator) for start in candidates]
+        codebooks: list[BaseCodebook] = [
+            grid_codebook(frame, start, sizes, aggregator) for start in candidates
+        ]
         for max_iter, n_kept in FINALS:
             runs = [descend(runner, book, max_iter=max_iter, tol=1e-5) for book in codebooks]
             runs.sort(key=lambda run: run.inertia)
             codebooks = [run.codebook for run in runs[:n_kept]]
             ledger.passes += sum(run.n_iter for run in runs)
-        vectors = codebooks[0].precise
+        best = codebooks[0]
+        assert isinstance(best, GridCodebook)
+        vectors = best.precise
     n_clusters = int(np.prod(sizes))
     if n_clusters > SEARCHABLE or frame.n_samples * max(frame.n_features, n_clusters) > POLISHED:
         return vectors
@@ -253,7 +258,9 @@ def larger_first(sizes: Sequence[int]) -> list[int]:
     return sorted(range(len(sizes)), key=lambda q: -sizes[q])
 
 
-def start_makers(problem: GridProblem) -> list[Callable[[np.random.Generator], Any]]:
+def start_makers(
+    problem: GridProblem,
+) -> list[Callable[[np.random.Generator], NDArray[np.float64]]]:
     """Ways to begin, taken in turn.
 
     Sums: residual in several orders, and random. Products: random only, since their basins differ
@@ -302,7 +309,7 @@ def lift_products(
     if summary.membership is not None:
         labels = labels[summary.membership]
     weights = summary.source_weights
-    masses = np.bincount(labels, weights, minlength=n_clusters)
+    masses = np.asarray(np.bincount(labels, weights, minlength=n_clusters), dtype=np.float64)
     member = sp.csr_array(
         (weights, (labels, np.arange(len(labels)))), shape=(n_clusters, len(labels))
     )

@@ -1,13 +1,17 @@
 """A small weighted problem: few rows, a grid of protocentroids, and what may be tried with it."""
 
 import queue
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.aggregation import split
+
+if TYPE_CHECKING:
+    from polymeans.kernels.search import Desk
 
 #: More centroids than this are not searched for: the best of a few residual starts must do.
 SEARCHABLE = 1000
@@ -24,7 +28,10 @@ TEMPERATURES = (1.0, 2.0, 0.5, 4.0)
 
 
 def as_grid(
-    vectors: NDArray[np.float64], sample: Any, first: int, aggregator: str
+    vectors: NDArray[np.float64],
+    sample: NDArray[np.float64] | sp.csr_array,
+    first: int,
+    aggregator: str,
 ) -> NDArray[np.float64]:
     """Rows as protocentroids, in place, such that their combinations are of the size of a row.
 
@@ -85,7 +92,7 @@ class GridProblem:
             np.array(self.sizes, dtype=np.int64),
             aggregator == "product",
         )
-        self._desks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._desks: queue.SimpleQueue[Desk] = queue.SimpleQueue()
         self._passes: list[int] = []
 
     @property
@@ -191,20 +198,22 @@ class GridProblem:
 
     # --- machinery -----------------------------------------------------------------------------
 
-    def _run(self, kernel: Any, vectors: NDArray[np.float64], *arguments: Any) -> Any:
+    def _run(
+        self, kernel: Callable[..., Any], vectors: NDArray[np.float64], *arguments: Any
+    ) -> Any:
         desk = self._take_desk()
         try:
             return kernel(vectors, self.problem, desk, *arguments)
         finally:
             self._desks.put(desk)
 
-    def _take_desk(self) -> Any:
+    def _take_desk(self) -> "Desk":
         try:
             return self._desks.get_nowait()
         except queue.Empty:
             return self._make_desk()
 
-    def _make_desk(self) -> Any:
+    def _make_desk(self) -> "Desk":
         from polymeans.kernels.search import Desk
         from polymeans.kernels.vector import LANES
 

@@ -38,7 +38,7 @@ class Summary:
     reduced: NDArray[Any]  #: (n, r) points in few columns
     weights: NDArray[np.float64]  #: (n,)
     offset: float  #: what the rows cost in any case: scatter that the points do not show
-    sources: Any  #: (m, d) rows in all columns behind the points, dense or CSR
+    sources: NDArray[Any] | sp.csr_array  #: (m, d) rows in all columns behind the points
     source_weights: NDArray[np.float64]  #: (m,)
     membership: NDArray[np.int64] | None  #: (m,) point each of them went into; None: one each
     basis: NDArray[np.float64] | None  #: (r, d) axes of the columns (sums); None: features
@@ -137,7 +137,7 @@ def _summarize_sparse(
         # Features by how much there is in them: most are empty in almost all rows.
         energy = sources.multiply(sources).T @ (weights / weights.max())
         energy = energy / energy.max() if energy.max() > 0 else np.ones(len(energy))
-        n_columns = min(COLUMNS, np.count_nonzero(energy))
+        n_columns = min(COLUMNS, int(np.count_nonzero(energy)))
         columns = rng.choice(len(energy), n_columns, replace=False, p=energy / energy.sum())
         points = sources[:, np.sort(columns)].toarray()
     membership, offset = None, 0.0
@@ -180,7 +180,10 @@ def micro_centroids(
 
 
 def principal_axes(
-    scaled: Any, rng: np.random.Generator, n_axes: int = COLUMNS, exact: int = 512
+    scaled: NDArray[Any] | sp.csr_array,
+    rng: np.random.Generator,
+    n_axes: int = COLUMNS,
+    exact: int = 512,
 ) -> NDArray[np.float64]:
     """The directions in which rows, scaled by the roots of their weights, spread most.
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.preprocessing import normalize
 
 from polymeans.codebooks.metric import squared_norms
-from polymeans.spaces.maps import KernelMap, LinearMap, kernel_values
+from polymeans.spaces.maps import Kernel, KernelMap, LinearMap, Rows, is_sparse, kernel_values
 from polymeans.spaces.spectral import above_rounding, leading_directions, signs_of
 
 EMBEDDINGS = ("auto", "cut", "svd")
@@ -41,7 +40,7 @@ class Wish:
     embedding: str | None  #: "cut", "svd" or None; "auto": what suits the kernel
     n_components: int | None  #: None: all there are
     spherical: bool
-    kernel: Any
+    kernel: Kernel | None
     kernel_params: dict[str, Any]
     solver: str
 
@@ -64,30 +63,30 @@ class Space:
         """What one in this space is worth to the user."""
         return 1.0 if self.spherical or self.map.unit else self.unit
 
-    def coordinates(self, X: Any) -> NDArray[np.float64]:
+    def coordinates(self, X: Rows) -> NDArray[np.float64]:
         """Rows, also new ones, in this space."""
         rows = self.map(prepared(X, self.unit, self.spherical))
         rows -= self.mean
         return rows if self.turn is None else rows @ self.turn
 
 
-def looks_like_text(X: Any) -> bool:
+def looks_like_text(X: Rows) -> bool:
     """Whether rows are non-negative and mostly empty, in whatever container."""
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if values.size and values.min() < 0:
         return False
     return np.count_nonzero(values) <= _TEXT * np.prod(X.shape, dtype=float)
 
 
-def canonical(X: Any) -> Any:
+def canonical(X: Rows) -> Rows:
     """The same rows without duplicate entries; a copy where there are some."""
-    if sp.issparse(X) and not X.has_canonical_format:
+    if is_sparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
 
 
-def prepared(X: Any, unit: float, spherical: bool) -> Any:
+def prepared(X: Rows, unit: float, spherical: bool) -> Rows:
     """Rows in a sane range of numbers, of length one if so wanted; a copy where they change."""
     X = canonical(X)
     if unit != 1.0:
@@ -96,7 +95,7 @@ def prepared(X: Any, unit: float, spherical: bool) -> Any:
 
 
 def find_space(
-    rows: Any,
+    rows: Rows,
     weights: NDArray[np.float64],
     wish: Wish,
     unit: float,
@@ -121,7 +120,8 @@ def find_space(
     rows : ndarray of shape (n_samples, r)
     """
     # Directions of sparse rows would be dense: where all are wanted, products with the rows do.
-    dual = wish.embedding is None and sp.issparse(rows) and rows.shape[0] < rows.shape[1]
+    dual = wish.embedding is None and is_sparse(rows) and rows.shape[0] < rows.shape[1]
+    way: LinearMap | KernelMap
     if wish.kernel is not None:
         gram = kernel_values(wish.kernel, wish.kernel_params, rows, rows)
         gram = _checked_gram(gram, rows.shape[0], wish.kernel)
@@ -162,7 +162,7 @@ def _diagonal(
 
 
 def _linear_map(
-    rows: Any, weights: NDArray[np.float64], wish: Wish, rng: np.random.Generator
+    rows: Rows, weights: NDArray[np.float64], wish: Wish, rng: np.random.Generator
 ) -> tuple[LinearMap, float]:
     mean, kept = None, weights
     if wish.embedding == "cut":
@@ -192,7 +192,10 @@ def _ends_on_sphere(wish: Wish) -> bool:
 
 
 def _left_out(
-    rows: Any, weights: NDArray[np.float64], mean: Any, squares: NDArray[np.float64]
+    rows: Rows,
+    weights: NDArray[np.float64],
+    mean: NDArray[np.float64] | None,
+    squares: NDArray[np.float64],
 ) -> float:
     """Share of the squared norm that the found directions do not have."""
     total = float(weights @ squared_norms(rows))
@@ -217,13 +220,16 @@ def _is_negative(gram: NDArray[np.float64]) -> bool:
 
 
 def _kernel_map(
-    rows: Any,
+    rows: Rows,
     gram: NDArray[np.float64],
     weights: NDArray[np.float64],
     wish: Wish,
     rng: np.random.Generator,
 ) -> tuple[KernelMap, float]:
-    kernel, shares, means = wish.kernel, None, None
+    kernel = wish.kernel
+    assert kernel is not None
+    shares: NDArray[np.float64] | None = None
+    means: NDArray[np.float64] | None = None
     scales = np.sqrt(weights)
     if wish.embedding == "cut":
         degrees = gram @ weights
@@ -237,7 +243,7 @@ def _kernel_map(
         shares = weights / weights.sum()
         means = gram @ shares
     size = float(np.abs(gram).max() * (scales @ scales))
-    if wish.embedding != "cut":
+    if shares is not None and means is not None:
         gram = gram - means - means[:, None] + means @ shares
     gram *= scales
     gram *= scales[:, None]
@@ -265,7 +271,7 @@ def _kernel_map(
     return way, share if share > 1e-9 else 0.0
 
 
-def _checked_gram(gram: NDArray[np.float64], n: int, kernel: Any) -> NDArray[np.float64]:
+def _checked_gram(gram: NDArray[np.float64], n: int, kernel: Kernel) -> NDArray[np.float64]:
     if gram.shape != (n, n):
         raise ValueError(
             f"kernel={kernel!r} must give one value for each pair of rows, a square matrix, got "
@@ -302,7 +308,7 @@ def _eigenpairs(
     gram: NDArray[np.float64],
     n_wanted: int,
     rng: np.random.Generator,
-    kernel: Any,
+    kernel: Kernel,
     size: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The largest eigenvalues and their vectors; none may be negative beyond rounding.

@@ -1,5 +1,6 @@
 """A fit of clusters and their metric: its space, where it starts, and its codebooks."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -17,6 +18,7 @@ from polymeans.engine.ridge import RidgeSolver
 from polymeans.engine.runners import LocalRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.spaces.embedding import Space, Wish, find_space, prepared
+from polymeans.spaces.maps import Rows, is_sparse
 from polymeans.spaces.spectral import leading_directions
 
 #: Where rows and features are both more, the full space is not decomposed but solved with; nor
@@ -33,10 +35,10 @@ _LEAST, _MOST = 1e-40, 1e20
 _RIDGE = 0.1
 
 
-def is_large(X: Any) -> bool:
+def is_large(X: Rows) -> bool:
     """Whether to decompose the full space of these rows would take too long or too much room."""
     n, smaller = X.shape[0], min(X.shape)
-    return smaller > _DECOMPOSED or (sp.issparse(X) and n * smaller > _ROOM)
+    return smaller > _DECOMPOSED or (is_sparse(X) and n * smaller > _ROOM)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Ridge:
 class Fitting:
     """What a fit has to remember until it ends."""
 
-    rows: Any  #: the rows, prepared
+    rows: Rows  #: the rows, prepared
     space: Space | None  #: None: the rows themselves are clustered
     rho: float
     mu: float
@@ -74,7 +76,7 @@ class Fitting:
     n_dims: int  #: directions the determinants are over
     solver: RidgeSolver | None = None
     origin: NDArray[np.float64] | None = None  #: what is subtracted from dense rows for a solver
-    number: Any = field(default_factory=count)
+    number: Iterator[int] = field(default_factory=count)
 
     @property
     def length(self) -> float:
@@ -121,21 +123,25 @@ class Fitting:
             bound = self.solver.log_det_bound()
             codebook = MetricCodebook(n_clusters, n_features, self.rho, bound, self.solver)
         elif algorithm == "alternating":
+            assert self.space is not None
             lam = self.rho * self.mu / (1 + self.mu)
             codebook = AlternatingCodebook(n_clusters, self.space.squares, lam, self.mu)
         else:
+            assert self.space is not None
             squares = self.space.squares
             total = float(np.sum(np.log1p(squares / self.rho)))
             codebook = MetricCodebook(n_clusters, len(squares), self.rho, total)
         codebook.refit(runner.statistics_of(labels, codebook))
         return codebook
 
-    def input_means(self, labels: NDArray[np.int32], weights: Any, n_clusters: int) -> NDArray[Any]:
+    def input_means(
+        self, labels: NDArray[np.int32], weights: NDArray[np.float64], n_clusters: int
+    ) -> NDArray[Any]:
         """Means of the clusters' rows; of all rows where a cluster has none."""
         n = len(labels)
         member = sp.csr_array((weights, (labels, np.arange(n))), (n_clusters, n))
         sums, mass = member @ self.rows, member.sum(axis=1)
-        sums = sums.toarray() if sp.issparse(sums) else sums
+        sums = sums.toarray() if is_sparse(sums) else sums
         sums[mass == 0], mass[mass == 0] = sums.sum(axis=0), mass.sum()
         means = sums / mass[:, None]
         if self.origin is not None:
@@ -144,13 +150,13 @@ class Fitting:
 
 
 def begin(
-    X: Any,
+    X: Rows,
     weights: NDArray[np.float64],
     wish: Wish,
     ridge: Ridge,
     n_clusters: int,
     rng: np.random.Generator,
-) -> tuple[Any, NDArray[np.float64], Fitting]:
+) -> tuple[Rows, NDArray[np.float64], Fitting]:
     """Rows in the space that is wished for, their weights, and the fit that begins.
 
     Parameters
@@ -171,7 +177,7 @@ def begin(
         The heaviest is 1; rows of zeros have none where only directions count.
     fitting : Fitting
     """
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     unit = 1.0 if wish.kernel is not None else power_of_two_unit(largest)
     heaviest = float(weights.max())
@@ -181,7 +187,7 @@ def begin(
     rows = prepared(X, unit, wish.spherical)
     fitting = Fitting(rows, None, np.nan, ridge.mu, wish, unit, heaviest, X.shape[1])
     if wish.solver == "cg":
-        if not sp.issparse(rows):  # far from the origin little would be left to tell rows apart
+        if not is_sparse(rows):  # far from the origin little would be left to tell rows apart
             fitting.origin = rows[0].astype(np.float64)
             if (rows != rows[0]).any():  # of equal rows rounding would leave differences
                 fitting.origin = (weights @ rows / weights.sum()).astype(np.float64)
@@ -226,9 +232,9 @@ def _solve_with_rows(
     fitting.solver = RidgeSolver(runner, fitting.rho, directions, squares)
 
 
-def _without_empty_rows(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _without_empty_rows(X: Rows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows of zeros have no direction and count for nothing, unless there is nothing else."""
-    if sp.issparse(X):
+    if is_sparse(X):
         owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         some = np.bincount(owner, X.data != 0, minlength=X.shape[0]) > 0
     else:

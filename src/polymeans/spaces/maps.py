@@ -1,7 +1,8 @@
 """How rows, also new ones, get into a space: by directions, or by a kernel with known rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +12,19 @@ from sklearn.preprocessing import normalize
 
 from polymeans.core.threads import product_blocks, running_threads
 
+#: Rows, dense or not.
+Rows: TypeAlias = NDArray[Any] | sp.csr_array
+
+#: A name, or a function of two sets of rows.
+Kernel: TypeAlias = str | Callable[..., Any]
+
 #: Entries of a block of kernel values.
 _BLOCK = 2**22
+
+
+def is_sparse(X: Rows) -> TypeGuard[sp.csr_array]:
+    """Whether only some entries of the rows are stored."""
+    return sp.issparse(X)
 
 
 @dataclass(frozen=True)
@@ -23,7 +35,7 @@ class LinearMap:
     offset: NDArray[np.float64]  #: (r,)
     unit: bool
 
-    def __call__(self, X: Any) -> NDArray[np.float64]:
+    def __call__(self, X: Rows) -> NDArray[np.float64]:
         """Rows in the space."""
         out = np.empty((X.shape[0], self.directions.shape[1]))
 
@@ -40,15 +52,15 @@ class LinearMap:
 class KernelMap:
     """Kernel values with the known rows, centred, times coefficients."""
 
-    kernel: Any  #: a name or a function of two sets of rows
+    kernel: Kernel
     params: dict[str, Any]
-    known: Any  #: rows, or None where kernel values are given instead of rows
+    known: Rows | None  #: None where kernel values are given instead of rows
     coefficients: NDArray[np.float64]  #: (n, r)
     shares: NDArray[np.float64] | None  #: (n,) of the known rows in the mean; None: not centred
     means: NDArray[np.float64] | None  #: (n,) mean kernel value with each of them
     unit: bool
 
-    def __call__(self, X: Any) -> NDArray[np.float64]:
+    def __call__(self, X: Rows) -> NDArray[np.float64]:
         """Rows in the space."""
         n, r = X.shape[0], self.coefficients.shape[1]
         out = np.empty((n, r))
@@ -56,6 +68,7 @@ class KernelMap:
         for lo in range(0, n, step):
             values = kernel_values(self.kernel, self.params, X[lo : lo + step], self.known)
             if self.shares is not None:
+                assert self.means is not None
                 values = values - (values @ self.shares)[:, None] - self.means
                 values += self.means @ self.shares
             part = values @ self.coefficients
@@ -63,12 +76,15 @@ class KernelMap:
         return out
 
 
-def kernel_values(kernel: Any, params: dict[str, Any], X: Any, Y: Any) -> NDArray[np.float64]:
+def kernel_values(
+    kernel: Kernel, params: dict[str, Any], X: Rows, Y: Rows | None
+) -> NDArray[np.float64]:
     """Values of a kernel between two sets of rows; ``X`` themselves where they are given."""
     if callable(kernel):
         return np.asarray(kernel(X, Y, **params), dtype=np.float64)
     if kernel == "precomputed":
-        return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    assert Y is not None
     # In float32 a kernel's smallest eigenvalues would be rounding.
     X, Y = X.astype(np.float64, copy=False), Y.astype(np.float64, copy=False)
     return np.asarray(pairwise_kernels(X, Y, metric=kernel, **params))

@@ -1,12 +1,12 @@
 """Directions in which weighted rows spread most, exactly, by Lanczos, or by random projections."""
 
-from typing import Any
-
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, svds
+
+from polymeans.spaces.maps import Rows, is_sparse
 
 SOLVERS = ("auto", "exact", "lanczos", "randomized")
 
@@ -18,7 +18,7 @@ _RESERVE, _SHARPENED = 10, 6
 
 
 def leading_directions(
-    X: Any,
+    X: Rows,
     weights: NDArray[np.float64],
     mean: NDArray[np.float64] | None,
     n_directions: int | None,
@@ -75,10 +75,10 @@ def above_rounding(squares: NDArray[np.float64], n: int) -> NDArray[np.bool_]:
 
 
 def _exact(
-    X: Any, roots: NDArray[np.float64], mean: Any, n_directions: int
+    X: Rows, roots: NDArray[np.float64], mean: NDArray[np.float64] | None, n_directions: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     n, d = X.shape
-    if not sp.issparse(X):
+    if not is_sparse(X):
         scaled = X.astype(np.float64) if mean is None else X - mean
         scaled = scaled * roots[:, None]
         if 2 * n_directions > min(n, d):
@@ -106,16 +106,18 @@ def _exact(
     kept[0] = True
     vectors, squares = vectors[:, kept], squares[kept]
     directions = scaled.T @ vectors
-    if sp.issparse(X) and mean is not None:
+    if is_sparse(X) and mean is not None:
         directions = directions - np.outer(mean, roots @ vectors)
     return scipy.linalg.qr(directions, mode="economic")[0], squares
 
 
-def _scaled_rows(X: Any, roots: NDArray[np.float64], mean: Any) -> LinearOperator:
+def _scaled_rows(
+    X: Rows, roots: NDArray[np.float64], mean: NDArray[np.float64] | None
+) -> LinearOperator:
     """The rows, centred and scaled, as something to multiply with."""
     X = X.astype(np.float64, copy=False)
     shift = np.zeros(X.shape[1]) if mean is None else mean
-    transposed = X.T.tocsr() if sp.issparse(X) else X.T
+    transposed = X.T.tocsr() if is_sparse(X) else X.T
 
     def forward(v: NDArray[np.float64]) -> NDArray[np.float64]:
         return (roots * (X @ v - shift @ v).T).T

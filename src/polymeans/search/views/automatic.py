@@ -9,7 +9,7 @@ whose views repeat each other are discarded, and a much smaller set that tells a
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,11 @@ from polymeans.core.threads import running_threads
 from polymeans.engine.runners import BaseRunner
 from polymeans.search.views.gain import TIGHTEST, entropy, gain, price, scatters
 from polymeans.search.views.independent import CONTRASTS, Tree, mutual_information, unmix
-from polymeans.search.views.problem import cluster
-from polymeans.search.views.sample import lift, make_problem, reduce_rows
+from polymeans.search.views.problem import Candidate, Problem, cluster
+from polymeans.search.views.sample import Reduced, lift, make_problem, reduce_rows
+
+if TYPE_CHECKING:
+    from polymeans.kernels.subspaces import Views
 
 #: Nats for each row and dimension that a view must be worth.
 _WORTH = 0.02
@@ -120,7 +123,7 @@ def choose_views(
     weights: NDArray[np.float64],
     resolution: float,
     rng: np.random.Generator,
-    map_: Callable[..., list[Any]],
+    map_: Callable[..., list[list[Proposal]]],
 ) -> Choice:
     """The set of views that explains most.
 
@@ -217,7 +220,7 @@ class Outcome:
 
 def automatic_start(
     runner: BaseRunner, resolution: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], Any, Outcome]:
+) -> tuple[NDArray[np.float64], "Views | None", Outcome]:
     """Centers and subspaces of the views worth having, in engine coordinates, and how chosen.
 
     From there it is only downhill: the lowest cost of all would often give the dimensions with the
@@ -239,7 +242,7 @@ def automatic_start(
             return *lift(problem, best, reduced), outcome
 
 
-def _sort_views(choice: Choice, reduced: Any) -> None:
+def _sort_views(choice: Choice, reduced: Reduced) -> None:
     """The view that explains most of the scatter first."""
     state = make_problem(reduced, choice.sizes).descend(choice.labels.copy(), 1)
     explained = []
@@ -253,7 +256,11 @@ def _sort_views(choice: Choice, reduced: Any) -> None:
 
 
 def _shrink(
-    choice: Choice, problem: Any, state: Any, resolution: float, rng: np.random.Generator
+    choice: Choice,
+    problem: Problem,
+    state: Candidate,
+    resolution: float,
+    rng: np.random.Generator,
 ) -> bool:
     """Fewer clusters where the final subspace of a view is better off with them."""
     weights = problem.weights * (len(problem.weights) / problem.weights.sum())
@@ -299,8 +306,8 @@ def _propose(
     peaks = np.array([_peak_gain(y, weights, b, rng) for y, b in zip(components.T, blur)])
     tree = Tree(mutual_information(components, weights))
     fits = []
-    for members in tree.members:
-        members = list(members)
+    for node in tree.members:
+        members = list(node)
         view = best_clustering(
             np.ascontiguousarray(components[:, members]),
             weights,
@@ -417,9 +424,9 @@ def _merged(
     owner = np.arange(k)
     for left in range(k - 1, best_k - 1, -1):
         owner[owner == joined[left - 1, 1]] = joined[left - 1, 0]
-    _, labels = np.unique(owner[labels], return_inverse=True)
-    labels = labels.astype(np.int32)
-    masses = np.bincount(labels, weights, minlength=best_k)
+    _, numbers = np.unique(owner[labels], return_inverse=True)
+    labels = numbers.astype(np.int32)
+    masses = np.asarray(np.bincount(labels, weights, minlength=best_k), dtype=np.float64)
     sums = np.stack([np.bincount(labels, weights * y, minlength=best_k) for y in points.T], axis=1)
     before = View(gain(points, weights, labels, best_k, n_searched, floor), best_k, labels)
     settled = labels.copy()

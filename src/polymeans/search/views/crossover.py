@@ -29,12 +29,15 @@ def _match_views(problem: Problem, first: Candidate, second: Candidate) -> NDArr
     partners = np.arange(len(sizes))
     for k in np.unique(sizes):
         alike = np.flatnonzero(sizes == k)
-        overlaps = [
-            [np.sum((basis_of(first.views, s) @ basis_of(second.views, t).T) ** 2) for t in alike]
-            for s in alike
-        ]
+        overlaps = [[_overlap(first, int(s), second, int(t)) for t in alike] for s in alike]
         partners[alike] = alike[linear_sum_assignment(overlaps, maximize=True)[1]]
     return partners
+
+
+def _overlap(first: Candidate, s: int, second: Candidate, t: int) -> float:
+    """How much of a view's subspace is in that of a view of another state: dimensions."""
+    cosines = basis_of(first.views, s) @ basis_of(second.views, t).T
+    return float(np.sum(cosines**2))
 
 
 def _mix_views(

@@ -17,7 +17,7 @@ _BINS = 6
 CONTRASTS = ("tanh", "gauss", "cube")
 
 
-def _contrast(name: str, y: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
+def _contrast(name: str, y: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if name == "tanh":
         g = np.tanh(y)
         return g, 1 - g * g
@@ -120,5 +120,7 @@ class Tree:
         while len(nodes) < n_groups:
             node = max(nodes)
             nodes.remove(node)
-            nodes.update(self.children[node])
+            pair = self.children[node]
+            assert pair is not None  # there are no more groups than components
+            nodes.update(pair)
         return sorted(nodes)

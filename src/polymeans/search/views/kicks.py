@@ -1,7 +1,5 @@
 """How to leave a poor optimum: disturb some of the views and descend again."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,7 +38,9 @@ def _descend_from(problem: Problem, state: Candidate, labels: NDArray[np.int32])
     return problem.descend(labels, _LONG, views, state.cost)
 
 
-def _move_center(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+def _move_center(
+    problem: Problem, state: Candidate, labels: NDArray[np.int32], rng: np.random.Generator
+) -> None:
     """A center of some view goes to where it is needed more."""
     from polymeans.kernels.small_kmeans import settle_centers, side_by_side, swap_center
 
@@ -55,7 +55,9 @@ def _move_center(problem: Problem, state: Candidate, labels: Any, rng: Any) -> N
     return None
 
 
-def _restart_view(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+def _restart_view(
+    problem: Problem, state: Candidate, labels: NDArray[np.int32], rng: np.random.Generator
+) -> None:
     """A view starts anew in all that the others leave."""
     s = int(rng.integers(len(problem.sizes)))
     rest = problem.points
@@ -66,7 +68,9 @@ def _restart_view(problem: Problem, state: Candidate, labels: Any, rng: Any) -> 
     labels[s] = problem.cluster(rest, problem.sizes[s], rng)
 
 
-def _relabel_view(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+def _relabel_view(
+    problem: Problem, state: Candidate, labels: NDArray[np.int32], rng: np.random.Generator
+) -> None:
     """A view starts anew in a random subspace apart from the others."""
     s = int(rng.integers(len(problem.sizes)))
     k, q = problem.sizes[s], problem.n_wanted
@@ -82,7 +86,9 @@ def _relabel_view(problem: Problem, state: Candidate, labels: Any, rng: Any) -> 
     labels[s] = problem.cluster(problem.points @ directions.T, k, rng)
 
 
-def _turn_pair(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+def _turn_pair(
+    problem: Problem, state: Candidate, labels: NDArray[np.int32], rng: np.random.Generator
+) -> None:
     """Two views mix their subspaces, part them at random, and start anew there."""
     s, t = rng.choice(len(problem.sizes), 2, replace=False)
     both = np.concatenate([basis_of(state.views, s), basis_of(state.views, t)])
@@ -95,7 +101,9 @@ def _turn_pair(problem: Problem, state: Candidate, labels: Any, rng: Any) -> Non
     return None
 
 
-def _steal_directions(problem: Problem, state: Candidate, labels: Any, rng: Any) -> None:
+def _steal_directions(
+    problem: Problem, state: Candidate, labels: NDArray[np.int32], rng: np.random.Generator
+) -> None:
     """A view starts anew in directions of another one, which keeps its labels.
 
     A view of many clusters easily holds what a smaller one would use better, and a smaller one that

@@ -7,7 +7,6 @@ the best of all of them are then crossed with each other.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -49,7 +48,7 @@ def search_population(
     states: list[Candidate],
     effort: float,
     rng: np.random.Generator,
-    map_: Callable[..., list[Any]],
+    map_: Callable[..., list[Candidate]],
 ) -> list[Candidate]:
     """The best states of several tribes, the first of which begins with the given ones."""
     n_tribes = max(1, round(effort * min(_TRIBES, _AFFORDABLE / problem.pass_cost)))
@@ -91,7 +90,7 @@ def _evolve(
     patience: int,
     most: int,
     rng: np.random.Generator,
-    map_: Callable[..., list[Any]],
+    map_: Callable[..., list[Candidate]],
 ) -> list[Candidate]:
     """Cross states with each other until the best one has not become better for long enough."""
     n_children, failed = 0, 0

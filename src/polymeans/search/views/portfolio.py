@@ -4,9 +4,9 @@ All of it runs on a sample of the rows in a few principal components; the winner
 everything.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from polymeans.search.views.population import search_population
 from polymeans.search.views.problem import CROWDED, Candidate, Problem, is_crowded
 from polymeans.search.views.sample import lift, make_problem, n_axes, reduce_rows
 from polymeans.search.views.starts import independent_start, orthogonal_parts, random_start
+
+if TYPE_CHECKING:
+    from polymeans.kernels.subspaces import Views
 
 #: Principal components computed in any case, for data that have few.
 _ALL = 16
@@ -110,12 +113,16 @@ def search(
     return [best, *(state for state in finalists if state.cost > (1 + _SAME) * best.cost)]
 
 
-def _one_by_one(function: Callable[..., Any], tasks: Any) -> list[Any]:
+def _one_by_one(function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
     return [function(task) for task in tasks]
 
 
 def improve(
-    problem: Problem, best: Candidate, patience: int, rng: np.random.Generator, map_: Any
+    problem: Problem,
+    best: Candidate,
+    patience: int,
+    rng: np.random.Generator,
+    map_: Callable[..., list[Candidate]],
 ) -> Candidate:
     """Kick the best state until that has failed often enough."""
     sizes = problem.sizes
@@ -127,8 +134,8 @@ def improve(
             n_kicks += _KICKS
             failed += _KICKS
         else:
-            jobs = list(zip(pairs, rng.spawn(len(pairs))))
-            tried = map_(lambda job, best=best: exchange(problem, best, *job[0], job[1]), jobs)
+            jobs = [(s, t, own) for (s, t), own in zip(pairs, rng.spawn(len(pairs)))]
+            tried = map_(lambda job, best=best: exchange(problem, best, *job), jobs)
             exchanged = True
         winner = min(tried, key=lambda state: state.cost)
         if winner.cost < best.cost - _BETTER * abs(best.cost):
@@ -152,7 +159,7 @@ def starting_vectors(
     start: str,
     effort: float,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.float64], Any]:
+) -> tuple[NDArray[np.float64], "Views"]:
     """Centers of all views on top of each other, and their subspaces, in engine coordinates.
 
     Parameters

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.orthogonal import make_views
+
+if TYPE_CHECKING:
+    from polymeans.kernels.subspaces import Views
 
 #: Clusters of all views above which optima are many and deep.
 CROWDED = 18
@@ -45,7 +48,7 @@ class Candidate:
     """Labels in all views, their subspaces, and the cost."""
 
     labels: NDArray[np.int32]  #: (S, n)
-    views: Any
+    views: "Views"
     cost: float
 
 
@@ -106,7 +109,7 @@ class Problem:
         """The first components as they are."""
         return self.points[:, :q]
 
-    def empty_views(self) -> Any:
+    def empty_views(self) -> "Views":
         """Views that have no subspace yet."""
         return make_views(self.sizes, self.points.shape[1])
 
@@ -114,7 +117,7 @@ class Problem:
         self,
         labels: NDArray[np.int32],
         max_iter: int,
-        views: Any = None,
+        views: "Views | None" = None,
         rival: float = np.inf,
     ) -> Candidate:
         """Alternate means, subspaces and labels; give up where ``rival`` will not be undercut."""

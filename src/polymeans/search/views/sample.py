@@ -1,7 +1,7 @@
 """A sample of the rows in a few principal components, where clusterings are searched, and back."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from polymeans.engine.runners import BaseRunner
 from polymeans.search.summary import draw_rows, principal_axes
 from polymeans.search.views.problem import AS_WIDE, Candidate, Problem
+
+if TYPE_CHECKING:
+    from polymeans.kernels.subspaces import Views
 
 #: Rows searched at most; more would not change which start wins.
 ROWS = 3000
@@ -52,7 +55,8 @@ def reduce_rows(
     if sp.issparse(X):
         axes = _sparse_axes(X, shares, mean, n_axes, max(exact, 512), rng)
         points = X @ axes.T - axes @ mean
-        squares = float(shares @ np.asarray(X.multiply(X).sum(axis=1)).ravel()) - mean @ mean
+        squares = float(shares @ np.asarray(X.multiply(X).sum(axis=1)).ravel())
+        squares -= float(mean @ mean)
     else:
         X = X - mean
         axes = principal_axes(X * np.sqrt(shares)[:, None], rng, n_axes, exact=exact)
@@ -74,7 +78,12 @@ def reduce_rows(
 
 
 def _sparse_axes(
-    X: Any, shares: Any, mean: Any, n_axes: int, exact: int, rng: np.random.Generator
+    X: sp.csr_array,
+    shares: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    n_axes: int,
+    exact: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """Directions in which sparse rows spread most about their mean."""
     scaled = sp.diags_array(np.sqrt(shares)) @ X
@@ -102,7 +111,9 @@ def make_problem(reduced: Reduced, sizes: tuple[int, ...]) -> Problem:
     return Problem(points[:, :q], weights, sizes, reduced.unseen + left)
 
 
-def lift(problem: Problem, state: Candidate, reduced: Reduced) -> tuple[NDArray[np.float64], Any]:
+def lift(
+    problem: Problem, state: Candidate, reduced: Reduced
+) -> tuple[NDArray[np.float64], "Views"]:
     """Centers and subspaces of a state in all coordinates."""
     from polymeans.kernels.subspaces import flatten_means
     from polymeans.kernels.views import weighted_means

@@ -6,7 +6,6 @@ clusters, on clusters that overlap.
 """
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ def independent_start(
     if q < n_views:  # fewer dimensions than views: nothing to take apart
         return random_start(problem, number, rng)
     white, weights = problem.white(q), problem.weights
-    few = slice(None)
+    few: slice | NDArray[np.int64] = slice(None)
     if len(white) > _UNMIXED:
         few = rng.choice(len(white), _UNMIXED, replace=False)
     contrast = ("tanh", "gauss")[number % 2]
@@ -48,7 +47,8 @@ def independent_start(
             known[node, k] = gain(group, counted, labels, k), labels
         return known[node, k]
 
-    best, chosen = -np.inf, None
+    best = -np.inf
+    chosen: dict[int, int] | None = None
     for n_groups in range(n_views, min(n_views + 3, q) + 1):
         nodes = tree.cut(n_groups)
         gains = np.array([[fit(node, k)[0] for k in problem.sizes] for node in nodes])
@@ -56,6 +56,7 @@ def independent_start(
         if gains[groups, views].sum() > best or chosen is None:
             best = gains[groups, views].sum()
             chosen = {view: nodes[group] for group, view in zip(groups, views)}
+    assert chosen is not None
     return np.stack([fit(chosen[s], k)[1] for s, k in enumerate(problem.sizes)])
 
 
@@ -64,7 +65,9 @@ def random_start(problem: Problem, number: int, rng: np.random.Generator) -> NDA
     return _RANDOM_STARTS[number % len(_RANDOM_STARTS)](problem, rng)
 
 
-def orthogonal_parts(problem: Problem, points: NDArray, rng: Any) -> NDArray[np.int32]:
+def orthogonal_parts(
+    problem: Problem, points: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.int32]:
     """k-means in subspaces that are orthogonal, and as large as they may become."""
     q = points.shape[1]
     rooms = [max(1, min(k - 1, q)) for k in problem.sizes]
@@ -75,7 +78,9 @@ def orthogonal_parts(problem: Problem, points: NDArray, rng: Any) -> NDArray[np.
     return np.stack([problem.cluster(part, k, rng) for part, k in zip(parts, problem.sizes)])
 
 
-def _any_parts(problem: Problem, points: NDArray, rng: Any) -> NDArray[np.int32]:
+def _any_parts(
+    problem: Problem, points: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.int32]:
     """k-means in subspaces that have nothing to do with each other, of any size."""
     labels = []
     for k in problem.sizes:
@@ -85,7 +90,9 @@ def _any_parts(problem: Problem, points: NDArray, rng: Any) -> NDArray[np.int32]
     return np.stack(labels)
 
 
-def _thin_parts(problem: Problem, points: NDArray, rng: Any) -> NDArray[np.int32]:
+def _thin_parts(
+    problem: Problem, points: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.int32]:
     """k-means along few directions of much spread, each view orthogonal to those before.
 
     Where a few dimensions have nearly all of the scatter, the best views share them.
