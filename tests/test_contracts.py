@@ -17,6 +17,7 @@ from polymeans.codebooks.orthogonal import OrthogonalCodebook, make_views
 from polymeans.core.contracts import Codebook
 from polymeans.engine.assignment import grid_codebook, make_codebook
 from polymeans.engine.blocks import DenseBlock, SparseBlock
+from polymeans.engine.lloyd import descend
 from polymeans.engine.runners import BlockRunner, LocalRunner
 from polymeans.factorization.update import PairUpdate
 
@@ -212,3 +213,11 @@ def test_codebooks_have_what_the_contract_names(name, runner):
 def test_additive_and_multiplicative_grids_say_what_they_need():
     assert AdditiveCodebook.needs == "marginals"
     assert MultiplicativeCodebook.needs == "cells"
+
+
+def test_what_a_runner_cannot_give_is_refused_before_any_work():
+    X = rows_of("dense")
+    runner = BlockRunner([(X[:100], np.ones(100)), (X[100:], np.ones(300))])
+    codebook = MetricCodebook(12, runner.frame.n_used, RHO, 0.0, solve=lambda targets: targets)
+    with pytest.raises(TypeError, match="products"):
+        descend(runner, codebook)

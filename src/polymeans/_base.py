@@ -5,7 +5,7 @@ An estimator says what its codebook is and where it starts; the rest is the same
 
 import logging
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -117,6 +117,7 @@ class CentroidEstimator(
     TransformerMixin,
     ClusterMixin,
     BaseEstimator,
+    ABC,
 ):
     """Base of estimators that run Lloyd's loop over some codebook.
 

@@ -57,6 +57,8 @@ class BaseCodebook(ABC, Generic[Totals]):
 
     #: What the rows are summed into: clusters, protocentroids, or nothing until features are asked.
     needs: Literal["cells", "marginals", "deferred"] = "cells"
+    #: What a runner has to offer beyond labels and totals: "feature_sums", "products".
+    requires: frozenset[str] = frozenset()
     #: How rows find their centroid, see :mod:`polymeans.engine.assignment`.
     kind: str = "table"
     #: A change of one cluster may move all centroids.

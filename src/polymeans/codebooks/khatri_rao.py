@@ -269,6 +269,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
         self.stored = stored
         if not stored:
             self.needs, self.kind = "deferred", "products"
+            self.requires = frozenset({"feature_sums"})
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = np.zeros(self.n_clusters)
         self._build()

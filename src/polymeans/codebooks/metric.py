@@ -72,6 +72,8 @@ class MetricCodebook(BaseCodebook[CellStatistics]):
         self.rho = rho
         self.log_det_total = log_det_total
         self.solve = solve
+        if solve is not None:
+            self.requires = frozenset({"products"})
         self.means = np.zeros((n_clusters, n_features))
         self.slopes = np.zeros((n_clusters, n_features))
         self.offsets = np.zeros(n_clusters)

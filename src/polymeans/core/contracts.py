@@ -73,6 +73,7 @@ class Codebook(Protocol):
     #: What it needs the rows to be summed into: ``S_c`` of every cluster, of every protocentroid,
     #: or of some features at a time.
     needs: Literal["cells", "marginals", "deferred"]
+    requires: frozenset[str]  #: what a runner must provide beyond labels and totals
     kind: str  #: how rows find their centroid, see :mod:`polymeans.engine.assignment`
     entangled: bool  #: a change of one cluster may move all centroids
     by_rows: bool  #: the objective is ``Σ w |x - v|²``
@@ -123,6 +124,7 @@ class Runner(Protocol):
 
     frame: MeasuredFrame
     blocks: Sequence[Block]  #: all rows, in order
+    provides: frozenset[str]  #: "feature_sums": sums of some features at a time; "products"
 
     def begin(self, codebook: Codebook, algorithm: str) -> None:
         """Forget all labels: a descent starts."""

@@ -87,6 +87,12 @@ def descend(
         Labels are those of the returned codebook: a last assignment is made if the centroids
         moved after the labels were found.
     """
+    missing = codebook.requires - runner.provides
+    if missing:
+        raise TypeError(
+            f"{type(codebook).__name__} needs {', '.join(sorted(missing))} of its rows, which "
+            f"{type(runner).__name__} cannot give. Use rows that fit in memory."
+        )
     frame = runner.frame
     threshold = float(tol) * frame.mean_variance if tol > 0 else 0.0
     run = Run(codebook, np.empty(0, dtype=np.int32), np.inf, converged=False, n_relocated=0)

@@ -6,13 +6,9 @@ are enough.
 """
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.codebooks.metric import squared_norms
-from polymeans.core.contracts import Rows
-from polymeans.core.threads import running_threads
-from polymeans.engine.runners import LocalRunner
+from polymeans.engine.products import ScatterProducts
 
 #: Relative residual at which a solution is good enough to decide labels.
 TOLERANCE = 1e-6
@@ -25,7 +21,8 @@ class RidgeSolver:
 
     Parameters
     ----------
-    runner : LocalRunner
+    products : ScatterProducts
+        The scatter of the rows; only a runner that has them can give it.
     rho : float
     directions : ndarray of shape (n_features, q)
         Orthonormal eigenvectors of the scatter, those of its largest eigenvalues.
@@ -40,25 +37,17 @@ class RidgeSolver:
 
     def __init__(
         self,
-        runner: LocalRunner,
+        products: ScatterProducts,
         rho: float,
         directions: NDArray[np.float64],
         squares: NDArray[np.float64],
     ) -> None:
         self.rho = rho
-        X, weights = runner.matrix(), runner.weights
-        roots = np.sqrt(weights)
-        if sp.issparse(X):
-            scaled = sp.csr_array(sp.diags_array(roots) @ X)
-            self._forward, self._backward = scaled, sp.csr_array(scaled.T)
-        else:
-            self._forward = X * roots[:, None]
-            self._backward = np.ascontiguousarray(self._forward.T)
+        self.products = products
         self.directions, self.squares = directions, squares
-        total = float(weights @ squared_norms(X))
-        n_left = max(1, min(X.shape) - len(squares))
+        n_left = max(1, products.rank - len(squares))
         # What the other eigenvalues are on average.
-        self.tail = max(0.0, total - float(squares.sum())) / n_left
+        self.tail = max(0.0, products.trace - float(squares.sum())) / n_left
         self.n_left = n_left
         self.settled = True
 
@@ -92,20 +81,7 @@ class RidgeSolver:
         return np.ascontiguousarray(z.T)
 
     def _apply(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._product(self._backward, self._product(self._forward, v)) + self.rho * v
-
-    def _product(self, matrix: Rows, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not sp.issparse(matrix):
-            return matrix @ v
-        from polymeans.kernels.products import multiply
-
-        out = np.empty((matrix.shape[0], v.shape[1]))
-        threads = running_threads()
-        threads.map(
-            lambda r: multiply(matrix.indptr, matrix.indices, matrix.data, v, *r, out),
-            threads.shares(np.diff(matrix.indptr) + 1),
-        )
-        return out
+        return self.products(v) + self.rho * v
 
     def _precondition(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         common = 1.0 / (self.rho + self.tail)

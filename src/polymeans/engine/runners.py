@@ -36,6 +36,7 @@ from polymeans.engine.accumulate import cell_statistics, marginal_statistics, ma
 from polymeans.engine.assignment import Assigner, make_assigner
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.distances import distances_apart, own_distances
+from polymeans.engine.products import ScatterProducts
 from polymeans.engine.survey import Source, measure
 
 
@@ -44,6 +45,8 @@ class BaseRunner(ABC):
 
     frame: MeasuredFrame
     blocks: Sequence[Block]
+    #: What can be asked of it beyond labels and totals.
+    provides: frozenset[str] = frozenset({"feature_sums"})
     _labels: list[NDArray[np.int32]]  #: of each block
     _previous: list[NDArray[np.int32]]  #: the same before the last assignment
 
@@ -186,6 +189,8 @@ class LocalRunner(BaseRunner):
         Largest coordinate of centroids that will be met, if they come from outside.
     """
 
+    provides = frozenset({"feature_sums", "products"})
+
     def __init__(
         self,
         X: Rows,
@@ -197,13 +202,16 @@ class LocalRunner(BaseRunner):
         self.blocks = blocks
         self.block: Block = blocks[0]
 
+    def products(self) -> ScatterProducts:
+        """The scatter ``X' D X`` of all rows, to multiply with."""
+        return ScatterProducts(self.block.matrix(), self.block.weights)
+
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
         self._start_labels()
         self._assigner: Assigner = make_assigner(self.block, codebook, algorithm)
         self._account: Account = _account(self.block, codebook)
         self._change: Change | None = None
-        self._touched = np.empty(0, dtype=np.int64)  #: clusters, since the last refit
         self._unmoved: NDArray[np.int32] | None = None  #: labels before some were changed by hand
 
     def assign(self, codebook: BaseCodebook) -> None:
@@ -222,9 +230,10 @@ class LocalRunner(BaseRunner):
             n_moved = int(np.count_nonzero(self._previous[0] != labels))
             change = self._change.followed_by(change, n_moved)
             if isinstance(statistics, CellStatistics):
-                statistics.touch(np.union1d(self._touched, statistics.changed))
-        if isinstance(statistics, CellStatistics):
-            self._touched = statistics.changed
+                # Not those that a row was moved into and out of again.
+                statistics.touch(
+                    changed_clusters(self._previous, self._labels, len(statistics.counts))
+                )
         self._change = change
         return statistics
 
@@ -301,7 +310,7 @@ class BlockRunner(BaseRunner):
         for part in parts[1:]:
             total = total + part
         if self._needs == "cells":
-            total.touch(self._changed_clusters())
+            total.touch(changed_clusters(self._refitted_for, self._labels, self._n_clusters))
         return total
 
     def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
@@ -319,15 +328,6 @@ class BlockRunner(BaseRunner):
         for block, labels in zip(self.blocks, self._labels):
             make_assigner(block, explicit, "lloyd").assign(explicit, labels, labels)
 
-    def _changed_clusters(self) -> NDArray[np.int64]:
-        """Clusters that gained or lost rows since the last refit."""
-        touched = np.zeros(self._n_clusters, dtype=bool)
-        for now, before in zip(self._labels, self._refitted_for):
-            moved = now != before
-            touched[now[moved]] = True
-            touched[before[moved & (before >= 0)]] = True
-        return np.flatnonzero(touched)
-
     def _deferred(self) -> DeferredStatistics:
         blocks = [block for block in self.blocks if isinstance(block, DenseBlock)]
         labels = [own.copy() for own in self._labels]
@@ -343,6 +343,18 @@ class BlockRunner(BaseRunner):
             return rounded_features(self.frame, rungs, rounded_mass(mass), first, last)
 
         return DeferredStatistics(self.frame, self.frame.total_square, counts, mass, feature_sums)
+
+
+def changed_clusters(
+    before: list[NDArray[np.int32]], now: list[NDArray[np.int32]], n_clusters: int
+) -> NDArray[np.int64]:
+    """Clusters that have gained or lost rows, by the labels of all blocks."""
+    touched = np.zeros(n_clusters, dtype=bool)
+    for old, new in zip(before, now):
+        moved = old != new
+        touched[new[moved]] = True
+        touched[old[moved & (old >= 0)]] = True
+    return np.flatnonzero(touched)
 
 
 def _account(block: Block, codebook: BaseCodebook) -> Account:

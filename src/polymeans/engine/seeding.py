@@ -415,8 +415,8 @@ def _entries(runner: BaseRunner, row: int) -> tuple[NDArray[Any], NDArray[np.flo
 def _potentials(blocks: list[CandidateDistances], n_candidates: int) -> NDArray[np.float64]:
     """``Σ w min(closest, d²)`` over all rows for each candidate, rounded once.
 
-    Each term is split onto two rungs below the largest term of all: what rounds away is less than
-    2**-60 of it, and the same for any order of the rows.
+    Each term is split onto two rungs below the largest term of all. With n <= 2**b rows, what
+    rounds away of a term is less than 2**(2 b - 106) of the largest, for any order of the rows.
     """
     # No candidate makes a row's potential larger than it is.
     largest = max(float(block.potentials.max(initial=0.0)) for block in blocks)

@@ -2,7 +2,7 @@
 
 A rung has a unit, a power of two. ``(t + magic) - magic`` with ``magic = 1.5 * 2**52 * unit`` is
 the term rounded to a multiple of the unit; what is left goes to the next rung. The units are
-chosen from the range of all terms (:mod:`polymeans.engine.ladder`), so that no rung's total can
+chosen from the range of all terms (:mod:`polymeans.core.exact_sums`), so that no rung's total can
 exceed 2**53 units and nothing is left after the last rung. Every addition is then exact: the
 totals do not depend on the order of the terms, and subtracting a term undoes adding it.
 

@@ -229,7 +229,7 @@ def _solve_with_rows(
     fitting.rho = ridge.value(automatic, fitting.scale, scatter)
     n_apart = max(1, min(2 * n_clusters, min(X.shape) - 1))
     directions, squares = leading_directions(X, weights, None, n_apart, "auto", rng)
-    fitting.solver = RidgeSolver(runner, fitting.rho, directions, squares)
+    fitting.solver = RidgeSolver(runner.products(), fitting.rho, directions, squares)
 
 
 def _without_empty_rows(X: Rows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
