@@ -20,7 +20,8 @@ class KMeans(SeededEstimator):
 
     **Idea.** Lloyd's algorithm: give each row to the nearest centroid, move each centroid to the
     mean of its rows, repeat. Shortcuts skip only work that cannot change the outcome, so all
-    algorithms return the same labels, and the same bits for any number of threads.
+    algorithms return the same labels. Sums are exact before they are rounded once, so results have
+    the same bits for any number of threads and, from given centroids, for any order of the rows.
 
     **Use when** clusters are roughly round and of similar spread, or when you need a codebook
     (quantization, coarse search, landmarks). Sparse text: tf-idf rows with ``metric="cosine"``.
@@ -30,10 +31,12 @@ class KMeans(SeededEstimator):
 
     **Cost.** An iteration takes at most ``n_samples * n_clusters * n_features`` multiplications
     (sparse rows: stored entries times clusters), late ones a fraction of that. Memory beyond the
-    data: the centroids and twice as much again for their sums (in float64); dense rows, 4 bytes for
-    each row and group of 16 centroids (8 for float64), groups growing so that this stays below
-    half the size of the data or 32 MiB, whichever is more; sparse rows, 8 bytes for each stored
-    entry and 2 for each centroid entry. Sparse rows are never made dense.
+    data: the centroids, and for each of their entries 8 bytes a rung of its exact sum (one rung for
+    most float32 data, two or three for most float64 data), in each thread where the sums are
+    small; dense rows, 4 bytes for each row and group of 16 centroids (8 for float64), groups
+    growing so that this stays below half the size of the data or 32 MiB, whichever is more; sparse
+    rows, 8 bytes for each stored entry and 10 for each centroid entry. Sparse rows are never made
+    dense.
 
     Parameters
     ----------
