@@ -81,10 +81,10 @@ def start_of(X, k):
 MODELS = {
     "kmeans": lambda **o: KMeans(9, **o),
     "cosine": lambda **o: KMeans(9, metric="cosine", **o),
-    "sum": lambda **o: KhatriRaoKMeans((3, 4), **o),
-    "product": lambda **o: KhatriRaoKMeans((3, 4), aggregator="product", **o),
+    "sum": lambda **o: KhatriRaoKMeans((3, 4), effort=0.02, **o),
+    "product": lambda **o: KhatriRaoKMeans((3, 4), aggregator="product", effort=0.02, **o),
     "products not stored": lambda **o: KhatriRaoKMeans(
-        (3, 4), aggregator="product", store_centroids=False, **o
+        (3, 4), aggregator="product", store_centroids=False, effort=0.02, **o
     ),
     "quick": lambda **o: QuickKMeans(9, **o),
     "quick means": lambda **o: QuickKMeans(9, centers="means", **o),
