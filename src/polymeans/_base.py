@@ -40,7 +40,7 @@ from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.core.threads import Threads
 from polymeans.engine.distances import own_distances
-from polymeans.engine.labelling import label_block
+from polymeans.engine.labelling import SMALL_WORK, label_block
 from polymeans.engine.lloyd import Run, Step, descend
 from polymeans.engine.runners import BlockRunner, LocalRunner
 from polymeans.engine.survey import Source, glance
@@ -459,7 +459,8 @@ class CentroidEstimator(
         with self._threads(work_of(X, self._n_centroids)):
             X = self._into_space(X)
             reach = 0.0 if self._spherical else self._reach(vectors)
-            block = glance(X, weights, self._spherical, reach)
+            small = not measure and is_small(X, self._n_centroids)
+            block = glance(X, weights, self._spherical, reach, exact_only=small)
             codebook = self._codebook(block.frame, vectors)
             labels = label_block(block, codebook, self._kind_of(codebook))
             if measure:
@@ -472,6 +473,11 @@ class CentroidEstimator(
 def work_of(X: Any, n_clusters: int) -> int:
     """Multiplications of one pass over the rows."""
     return (X.nnz if sp.issparse(X) else X.size) * n_clusters
+
+
+def is_small(X: Any, n_clusters: int) -> bool:
+    """Whether exact scores of all rows cost less than preparing for faster ones."""
+    return work_of(X, n_clusters) < SMALL_WORK
 
 
 def is_name(value: Any, name: str) -> bool:

@@ -26,7 +26,9 @@ def label_block(block: Block, codebook: BaseCodebook, kind: str | None = None) -
     ndarray of shape (n_samples,)
     """
     labels = np.full(block.n_samples, -1, dtype=np.int32)
-    if block.n_stored * codebook.n_clusters < SMALL_WORK and codebook.kind != "linear":
+    small = block.n_stored * codebook.n_clusters < SMALL_WORK and codebook.kind != "linear"
+    # Rows whose norms are not known can only be labelled by exact scores.
+    if small or len(block.norms) < block.n_samples:
         from polymeans.kernels import sums
 
         sums.assign_exact(block.arrays, codebook.book, 0, block.n_samples, labels)

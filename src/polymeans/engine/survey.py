@@ -140,7 +140,11 @@ def measure(
 
 
 def glance(
-    X: Rows, weights: NDArray[np.float64], spherical: bool = False, reach: float = 0.0
+    X: Rows,
+    weights: NDArray[np.float64],
+    spherical: bool = False,
+    reach: float = 0.0,
+    exact_only: bool = False,
 ) -> Block:
     """Rows that are only to be labelled: nothing is added up.
 
@@ -151,6 +155,9 @@ def glance(
     spherical : bool, default=False
     reach : float, default=0
         Largest coordinate of the centroids.
+    exact_only : bool, default=False
+        Labels will come from exact scores, which need neither norms nor a point to measure from:
+        dense blocks have no norms then.
 
     Returns
     -------
@@ -163,6 +170,8 @@ def glance(
         frame = _frame(parts, unit, weight_unit, spherical, order)
         return _sparse_blocks(parts, frame)[0]
     frame = _frame(parts, unit, weight_unit, spherical, None)
+    if exact_only:
+        return _dense_blocks(parts, frame, [np.empty(0)])[0]
     values = part.values.reshape(part.shape)
     # Whether to measure scores from the mean is judged by a sample: labels are exact either way.
     n_sampled = int(np.clip(2**20 // max(1, part.shape[1]), 32, 1024))
