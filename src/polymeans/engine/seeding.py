@@ -29,6 +29,9 @@ from polymeans.engine.survey import glance
 #: Rows whose random numbers come from one generator, keyed by their place.
 _KEYED_ROWS = 4096
 
+#: Rows whose potentials are added up before another thread could have begun to help.
+_LIGHT_ROWS = 2**14
+
 #: Bits of a total of whole numbers that rows are drawn by.
 _DRAWN_BITS = 61
 
@@ -329,7 +332,7 @@ class CandidateDistances:
             return rungs
 
         rungs = np.zeros((n_candidates, 2))
-        for own in block.each(part):
+        for own in _in_large_pieces(part, block.n_samples):
             rungs += own
         return rungs
 
@@ -338,10 +341,11 @@ class CandidateDistances:
         from polymeans.kernels import seeding
 
         block, chosen = self.block, self.distances[position]
-        block.each(
+        _in_large_pieces(
             lambda lo, hi: seeding.lower_closest(
                 chosen, block.weights, lo, hi, self.closest, self.potentials
-            )
+            ),
+            block.n_samples,
         )
 
     def measure_dense(self, codebook: DenseCodebook) -> None:
@@ -386,6 +390,12 @@ class CandidateDistances:
             )
 
         running_threads().map(measure, range(len(entries)))
+
+
+def _in_large_pieces(function: Callable[[int, int], Any], n_rows: int) -> list[Any]:
+    """Results of ``function(lo, hi)`` over all rows, for little work a row."""
+    threads = running_threads()
+    return threads.map(lambda r: function(*r), threads.ranges(n_rows, smallest=_LIGHT_ROWS))
 
 
 def _measure(
