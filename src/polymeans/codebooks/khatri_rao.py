@@ -4,6 +4,7 @@ What the engine asks of a codebook, they answer from ``h_1 + ... + h_p`` vectors
 their centroids at all. Products keep them (``stored``) or build them a few at a time.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -92,9 +93,9 @@ class GridCodebook(BaseCodebook[Totals]):
         )
 
     @property
+    @abstractmethod
     def half_norms(self) -> NDArray[np.float64]:
         """Half the squared norms of all centroids."""
-        raise NotImplementedError
 
     def to_sets(self, frame: Frame) -> list[NDArray[Any]]:
         """Protocentroids in the user's coordinates."""
