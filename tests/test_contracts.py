@@ -15,6 +15,7 @@ from polymeans.codebooks.l1 import L1Codebook
 from polymeans.codebooks.metric import MetricCodebook
 from polymeans.codebooks.orthogonal import OrthogonalCodebook, make_views
 from polymeans.core.contracts import Codebook
+from polymeans.core.statistics import KnownSums
 from polymeans.engine.assignment import grid_codebook, make_codebook
 from polymeans.engine.blocks import DenseBlock, SparseBlock
 from polymeans.engine.lloyd import descend
@@ -181,6 +182,14 @@ def test_a_pickled_codebook_is_refitted_elsewhere(name, runner, labels):
     np.testing.assert_array_equal(sent.to_array(frame), codebook.to_array(frame))
 
 
+def taken_sums(statistics):
+    """Sums of clusters that are handed out one at a time, or all at once, and their norms."""
+    known = KnownSums.unmeasured(np.zeros((len(statistics.counts), statistics.frame.n_used)))
+    squares, cross = np.zeros((2, len(statistics.counts)))
+    statistics.compare(known, np.flatnonzero(statistics.counts), True, squares, cross)
+    return np.column_stack([known.array, squares, cross])
+
+
 @pytest.mark.parametrize("name", BOOKS)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_statistics_of_parts_add_up(name, kind, labels):
@@ -196,6 +205,8 @@ def test_statistics_of_parts_add_up(name, kind, labels):
     assert one.total_square == other.total_square
     if codebook.needs == "deferred":
         np.testing.assert_array_equal(one.feature_sums(1, 4), other.feature_sums(1, 4))
+    elif codebook.cluster_by_cluster:
+        np.testing.assert_array_equal(taken_sums(one), taken_sums(other))
     else:
         np.testing.assert_array_equal(one.sums, other.sums)
 

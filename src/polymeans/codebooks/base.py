@@ -67,6 +67,8 @@ class BaseCodebook(ABC, Generic[Totals]):
     by_rows: bool = True
     #: Empty clusters are given rows inside the loop.
     relocates: bool = True
+    #: Clusters are refitted one by one, so that their sums need not exist at the same time.
+    cluster_by_cluster: bool = False
     #: Centroids are directions.
     spherical: bool = False
 

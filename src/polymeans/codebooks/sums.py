@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook, State
 from polymeans.core.frame import Frame
-from polymeans.core.statistics import CellStatistics
+from polymeans.core.statistics import CellStatistics, GroupedStatistics, KnownSums
 from polymeans.core.threads import running_threads
 
 if TYPE_CHECKING:
     from polymeans.kernels.rows import Book
 
 
-class SumCodebook(BaseCodebook[CellStatistics]):
+#: Sums of all clusters, or of one at a time.
+Totals = CellStatistics | GroupedStatistics
+
+
+class SumCodebook(BaseCodebook[Totals]):
     """k centroids ``numerators[j] / denominators[j]``.
 
     Parameters
@@ -36,6 +40,8 @@ class SumCodebook(BaseCodebook[CellStatistics]):
         Centroids are directions: sums are divided by their length, not their mass.
     """
 
+    cluster_by_cluster = True
+
     def __init__(
         self,
         numerators: NDArray[Any],
@@ -51,8 +57,8 @@ class SumCodebook(BaseCodebook[CellStatistics]):
         self.squared_norms = squared_norms.astype(np.float64)
         self.outside = np.zeros(self.n_clusters) if outside is None else outside
         self.given = given if self.outside.any() else None
-        #: Squared norms of the numerators as they were last refitted, by blocks of features.
-        self._partials: NDArray[np.float64] | None = None
+        #: The numerators as sums, once they have been compared with others.
+        self._known: KnownSums | None = None
 
     @property
     def n_parameters(self) -> int:
@@ -66,12 +72,12 @@ class SumCodebook(BaseCodebook[CellStatistics]):
 
         return Book(self.array, self.denominators, 0.5 * self.squared_norms)
 
-    def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
+    def refit(self, statistics: Totals) -> NDArray[np.float64]:
         """Take over the changed clusters' sums; how far each centroid went."""
         return self.advance(statistics, lambda: np.nan)[1]
 
     def advance(
-        self, statistics: CellStatistics, measure: Callable[[], float]
+        self, statistics: Totals, measure: Callable[[], float]
     ) -> tuple[float, NDArray[np.float64]]:
         """The inertia of the present centroids, and the refit, in one pass over the sums."""
         squares, cross = self._compare(statistics, take=True)
@@ -97,11 +103,11 @@ class SumCodebook(BaseCodebook[CellStatistics]):
         self.outside[changed] = 0.0
         return inertia, drift
 
-    def inertia(self, statistics: CellStatistics) -> float:
+    def inertia(self, statistics: Totals) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows."""
         return self._inertia(statistics, self._compare(statistics, take=False)[1])
 
-    def _inertia(self, statistics: CellStatistics, cross: NDArray[np.float64]) -> float:
+    def _inertia(self, statistics: Totals, cross: NDArray[np.float64]) -> float:
         mass = statistics.mass
         own = mass > 0
         product = (cross / self.denominators)[own]
@@ -109,35 +115,20 @@ class SumCodebook(BaseCodebook[CellStatistics]):
         return max(0.0, float(statistics.total_square - 2 * product.sum() + squares.sum()))
 
     def _compare(
-        self, statistics: CellStatistics, take: bool
+        self, statistics: Totals, take: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Squared norms of the clusters' sums, and their products with the numerators.
 
         Then, if ``take``, the sums of clusters that have rows become the numerators.
         """
-        from polymeans.kernels import sums
-
-        if self._partials is None:
-            self.array = np.ascontiguousarray(self.array, dtype=np.float64)
-            self._partials = np.zeros(statistics.touched_features.shape)
+        if self._known is None:
+            self._known = KnownSums.unmeasured(self.array)
+            self.array = self._known.array
         # Of clusters that kept their rows the sums are the numerators.
         squares = self.squared_norms * self.denominators**2
         cross = squares.copy()
         changed = statistics.changed[statistics.mass[statistics.changed] > 0]
-        touched, threads = statistics.touched_features, running_threads()
-        threads.map(
-            lambda r: sums.compare_sums(
-                statistics.rungs,
-                changed[slice(*r)],
-                touched,
-                take,
-                self.array,
-                self._partials,
-                squares,
-                cross,
-            ),
-            threads.ranges(len(changed)),
-        )
+        statistics.compare(self._known, changed, take, squares, cross)
         return squares, cross
 
     def explicit(self, frame: Frame) -> "SumCodebook":
@@ -183,7 +174,7 @@ class SumCodebook(BaseCodebook[CellStatistics]):
             "given": given,
             "outside": self.outside,
             "spherical": self.spherical,
-            "partials": np.empty((0, 0)) if self._partials is None else self._partials,
+            "partials": np.empty((0, 0)) if self._known is None else self._known.partials,
         }
 
     @classmethod
@@ -198,5 +189,7 @@ class SumCodebook(BaseCodebook[CellStatistics]):
             bool(state["spherical"]),
         )
         codebook.denominators = state["denominators"]
-        codebook._partials = state["partials"] if state["partials"].size else None
+        if state["partials"].size:
+            codebook._known = KnownSums.unmeasured(codebook.array)
+            codebook.array, codebook._known.partials = codebook._known.array, state["partials"]
         return codebook

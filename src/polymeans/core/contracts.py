@@ -21,6 +21,7 @@ from polymeans.core.frame import Frame, MeasuredFrame
 from polymeans.core.statistics import (
     CellStatistics,
     DeferredStatistics,
+    GroupedStatistics,
     MarginalStatistics,
     Statistics,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "DeferredStatistics",
     "ExactSum",
     "Frame",
+    "GroupedStatistics",
     "Ladder",
     "MarginalStatistics",
     "MeasuredFrame",
@@ -78,6 +80,7 @@ class Codebook(Protocol):
     entangled: bool  #: a change of one cluster may move all centroids
     by_rows: bool  #: the objective is ``Σ w |x - v|²``
     relocates: bool  #: empty clusters are given rows inside the loop
+    cluster_by_cluster: bool  #: refitted from sums that need not exist at the same time
     spherical: bool  #: centroids are directions
 
     @property
@@ -147,6 +150,9 @@ class Runner(Protocol):
 
     def confirm(self, explicit: Codebook) -> None:
         """Correct the labels for the explicit form of the codebook they were assigned for."""
+
+    def end(self) -> None:
+        """Let go of what only a descent needs; the labels stay."""
 
     def labels(self) -> NDArray[np.int32]:
         """The label of every row, in order."""

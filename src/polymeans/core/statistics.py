@@ -8,12 +8,47 @@ parts add up to those of the whole, bit for bit, whatever the parts are.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.threads import running_threads
+
+if TYPE_CHECKING:
+    from polymeans.kernels.numerators import Numerators
+
+#: No remainders.
+_NOTHING = np.empty((0, 0))
+
+
+@dataclass
+class KnownSums:
+    """Sums of the clusters at an earlier time, which later ones are compared with and replace.
+
+    Squared norms are kept by blocks of features: only blocks that changed are computed anew, and
+    yet equal sums have equal norms, bit for bit.
+    """
+
+    array: NDArray[np.float64]  #: (k, n_used)
+    partials: NDArray[np.float64]  #: (k, n_feature_blocks) squared norms
+    filled: NDArray[np.bool_]  #: the same shape: where sums may differ from zero
+
+    @classmethod
+    def unmeasured(cls, array: NDArray[Any]) -> "KnownSums":
+        """Sums of which nothing else is known yet."""
+        from polymeans.kernels.numerators import FEATURE_BLOCK
+
+        shape = len(array), -(-array.shape[1] // FEATURE_BLOCK)
+        array = np.ascontiguousarray(array, dtype=np.float64)
+        return cls(array, np.zeros(shape), np.ones(shape, dtype=bool))
+
+    def numerators(self, remainders: NDArray[Any]) -> "Numerators":
+        """For kernels, with what rounding took from each sum."""
+        from polymeans.kernels.numerators import Numerators
+
+        return Numerators(self.array, remainders, self.partials, self.filled)
 
 
 @dataclass
@@ -29,8 +64,6 @@ class CellStatistics:
     mass_rungs: NDArray[np.float64]  #: (k, n_mass_rungs)
     rungs: NDArray[np.float64]  #: (k, n_rungs, n_used) of ``Σ w x``
     changed: NDArray[np.int64]  #: clusters whose rows changed since the last refit
-    #: (k, n_feature_blocks) where the sums of sparse rows changed since then; None: anywhere.
-    touched: NDArray[np.bool_] | None = None
     version: object = field(default_factory=object, repr=False)  #: another one after each change
     _sums: NDArray[np.float64] | None = field(default=None, repr=False)
     _stale: NDArray[np.bool_] | None = field(default=None, repr=False)
@@ -54,21 +87,10 @@ class CellStatistics:
             mass_rungs=self.mass_rungs + other.mass_rungs,
             rungs=self.rungs + other.rungs,
             changed=np.arange(len(self.counts)),
-            touched=None,
             version=object(),
             _sums=None,
             _stale=None,
         )
-
-    @property
-    def touched_features(self) -> NDArray[np.bool_]:
-        """Blocks of features in which the sums changed since the last refit, for kernels."""
-        if self.touched is not None:
-            return self.touched
-        from polymeans.kernels.sums import FEATURE_BLOCK
-
-        n_blocks = -(-self.rungs.shape[2] // FEATURE_BLOCK)
-        return np.ones((len(self.counts), n_blocks), dtype=bool)
 
     @property
     def mass(self) -> NDArray[np.float64]:
@@ -105,11 +127,60 @@ class CellStatistics:
 
         threads.map(part, threads.ranges(len(clusters), smallest=max(1, 2**15 // n_features)))
 
+    def compare(
+        self,
+        known: KnownSums,
+        clusters: NDArray[np.int64],
+        take: bool,
+        squares: NDArray[np.float64],
+        cross: NDArray[np.float64],
+    ) -> None:
+        """Squared norms of some clusters' sums, and their products with earlier ones.
+
+        Then, if ``take``, these become the known ones.
+        """
+        from polymeans.kernels import numerators
+
+        earlier, threads = known.numerators(_NOTHING), running_threads()
+        threads.map(
+            lambda r: numerators.compare_sums(
+                self.rungs, clusters[slice(*r)], take, earlier, squares, cross
+            ),
+            threads.ranges(len(clusters)),
+        )
+
     def touch(self, clusters: NDArray[np.int64]) -> None:
         """The rungs of some clusters have changed."""
         self.changed, self.version = clusters, object()
         if self._stale is not None:
             self._stale[clusters] = True
+
+
+@dataclass
+class GroupedStatistics:
+    """Number of rows and mass of each cluster; sums one cluster at a time, where the rows are.
+
+    For many clusters of sparse rows: the sums then exist once, as the numerators of the centroids.
+    """
+
+    frame: MeasuredFrame
+    total_square: float  #: ``Σ w |x - o|²`` over all rows, o the frame's origin
+    counts: NDArray[np.int64]  #: (k,) rows of positive weight
+    mass_rungs: NDArray[np.float64]  #: (k, n_mass_rungs)
+    changed: NDArray[np.int64]  #: clusters whose rows changed since the last refit
+    #: See :meth:`CellStatistics.compare`.
+    compare: Callable[
+        [KnownSums, NDArray[np.int64], bool, NDArray[np.float64], NDArray[np.float64]], None
+    ]
+
+    @property
+    def mass(self) -> NDArray[np.float64]:
+        """``Σ w`` of each cluster, rounded once."""
+        return rounded_mass(self.mass_rungs)
+
+    def touch(self, clusters: NDArray[np.int64]) -> None:
+        """Other clusters than it seemed have changed."""
+        self.changed = clusters
 
 
 @dataclass
@@ -175,7 +246,7 @@ class DeferredStatistics:
         return rounded_mass(self.mass_rungs)
 
 
-Statistics = CellStatistics | MarginalStatistics | DeferredStatistics
+Statistics = CellStatistics | GroupedStatistics | MarginalStatistics | DeferredStatistics
 
 
 def rounded_mass(rungs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -171,6 +171,7 @@ def _finish(
         if not settled:
             statistics = runner.add_up()
         inertia = codebook.inertia(statistics)
+    runner.end()
     run.codebook, run.labels = explicit, runner.labels()
     accurate = inertia >= _ACCURATE * frame.total_square  # not if it is NaN
     if codebook.by_rows and (not accurate or any(len(b.directionless) for b in runner.blocks)):

@@ -20,6 +20,7 @@ from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import (
     CellStatistics,
     DeferredStatistics,
+    GroupedStatistics,
     Statistics,
     rounded_mass,
 )
@@ -29,12 +30,13 @@ from polymeans.engine.accounts import (
     Change,
     DeferredAccount,
     MarginalAccount,
+    NumeratorAccount,
     feature_rungs,
     rounded_features,
 )
 from polymeans.engine.accumulate import cell_statistics, marginal_statistics, mass_statistics
 from polymeans.engine.assignment import Assigner, make_assigner
-from polymeans.engine.blocks import Block, DenseBlock
+from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.distances import distances_apart, own_distances
 from polymeans.engine.products import ScatterProducts
 from polymeans.engine.survey import Source, measure
@@ -73,6 +75,10 @@ class BaseRunner(ABC):
     @abstractmethod
     def confirm(self, explicit: BaseCodebook) -> None:
         """Correct the labels for the explicit form of the codebook they were assigned for."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Let go of what only a descent needs; the labels stay."""
 
     @property
     def n_moved(self) -> int:
@@ -229,7 +235,7 @@ class LocalRunner(BaseRunner):
         if self._change is not None:  # nothing was refitted since the last time
             n_moved = int(np.count_nonzero(self._previous[0] != labels))
             change = self._change.followed_by(change, n_moved)
-            if isinstance(statistics, CellStatistics):
+            if isinstance(statistics, CellStatistics | GroupedStatistics):
                 # Not those that a row was moved into and out of again.
                 statistics.touch(
                     changed_clusters(self._previous, self._labels, len(statistics.counts))
@@ -255,12 +261,14 @@ class LocalRunner(BaseRunner):
             change = Change.of_everything(self.n_moved, codebook.n_clusters)
         self._assigner.follow(codebook, change, drift)
         self._change = None
-        if isinstance(self._account, CellAccount):
-            self._account.begin_changes()
 
     def confirm(self, explicit: BaseCodebook) -> None:
         """Correct the labels for the explicit form of the codebook they were assigned for."""
         self._assigner.confirm(explicit, self._labels[0])
+
+    def end(self) -> None:
+        """Let go of bounds, tables and sums; the labels stay."""
+        del self._assigner, self._account
 
 
 class BlockRunner(BaseRunner):
@@ -328,6 +336,10 @@ class BlockRunner(BaseRunner):
         for block, labels in zip(self.blocks, self._labels):
             make_assigner(block, explicit, "lloyd").assign(explicit, labels, labels)
 
+    def end(self) -> None:
+        """Let go of the labels of the last refit."""
+        self._refitted_for = []
+
     def _deferred(self) -> DeferredStatistics:
         blocks = [block for block in self.blocks if isinstance(block, DenseBlock)]
         labels = [own.copy() for own in self._labels]
@@ -361,6 +373,9 @@ def _account(block: Block, codebook: BaseCodebook) -> Account:
     if codebook.needs == "marginals":
         return MarginalAccount(block, codebook.sizes)
     if codebook.needs == "cells":
+        if codebook.cluster_by_cluster and NumeratorAccount.serves(block):
+            assert isinstance(block, SparseBlock)
+            return NumeratorAccount(block, codebook.n_clusters)
         return CellAccount(block, codebook.n_clusters)
     assert isinstance(block, DenseBlock)  # products of sparse rows are kept
     return DeferredAccount(block, codebook.n_clusters)

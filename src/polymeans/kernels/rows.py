@@ -81,24 +81,6 @@ def _add_row(rows, i, weight, magics, total):
         return add_sparse_row
 
 
-def mark_features(rows, i, size, marks):
-    """Mark the blocks of ``size`` features in which a sparse row has entries."""
-    raise RuntimeError("mark_features is compiled")  # pragma: no cover
-
-
-@overload(mark_features)
-def _mark_features(rows, i, size, marks):
-    if _is(rows, DenseArrays):
-        return lambda rows, i, size, marks: None
-    if _is(rows, SparseArrays):
-
-        def mark_sparse(rows, i, size, marks):
-            for p in range(rows.indptr[i], rows.indptr[i + 1]):
-                marks[rows.indices[p] // size] = True
-
-        return mark_sparse
-
-
 def exact_score(rows, i, book, j):
     """Score that decides labels: squared distance (dense), or it less ``|x|²`` and halved (CSR)."""
     raise RuntimeError("exact_score is compiled")  # pragma: no cover

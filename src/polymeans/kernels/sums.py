@@ -7,11 +7,7 @@ exact (:mod:`polymeans.kernels.exact`), so neither the split nor the order of ro
 import numpy as np
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.exact import rounded
-from polymeans.kernels.rows import add_row, exact_score, mark_features, squared_distance
-
-#: Features whose squared norm is kept as one number: what changes in a few of them costs that much.
-FEATURE_BLOCK = 64
+from polymeans.kernels.rows import add_row, exact_score, squared_distance
 
 
 @kernel
@@ -74,7 +70,6 @@ def move_members(
     mass_magics,  # IN  ladder of the masses
     mass,  # INOUT (k, n_mass_rungs)
     sums,  # INOUT (k, n_rungs, d)
-    touched,  # INOUT (k, n_feature_blocks) where sums have changed (sparse rows)
 ):
     """The same by subtracting rows that left and adding those that came: no rounding, no drift."""
     n_moved = moved.shape[0]
@@ -87,7 +82,6 @@ def move_members(
             if w != 0.0:
                 _add_mass(w, mass_magics, own_mass)
                 add_row(rows, i, w, magics, total)
-                mark_features(rows, i, FEATURE_BLOCK, touched[j])
 
 
 @kernel
@@ -140,6 +134,27 @@ def _add_mass(weight, magics, mass):
 
 
 @kernel
+def move_masses(
+    moved,  # IN  rows that changed cluster
+    previous,  # IN  (n,) -1: the row was in no cluster
+    labels,  # IN  (n,)
+    weights,  # IN  (n,)
+    magics,  # IN  ladder of the masses
+    counts,  # INOUT (k,) rows of positive weight
+    mass,  # INOUT (k, n_mass_rungs)
+):
+    """Counts and masses alone, for the rows that moved."""
+    for i in moved:
+        w = weights[i]
+        if w != 0.0:
+            counts[labels[i]] += 1
+            _add_mass(w, magics, mass[labels[i]])
+            if previous[i] >= 0:
+                counts[previous[i]] -= 1
+                _add_mass(-w, magics, mass[previous[i]])
+
+
+@kernel
 def add_masses(
     labels,  # IN  (n,)
     weights,  # IN  (n,)
@@ -149,78 +164,6 @@ def add_masses(
     """Masses alone."""
     for i in range(labels.shape[0]):
         _add_mass(weights[i], magics, mass[labels[i]])
-
-
-@kernel
-def compare_sums(
-    rungs,  # IN  (k, n_rungs, d) sums on a ladder
-    clusters,  # IN  clusters to look at
-    touched,  # IN  (k, n_feature_blocks) where sums differ from the earlier ones
-    take,  # IN  whether to replace the earlier ones
-    known,  # INOUT (k, d) sums of an earlier time
-    partials,  # INOUT (k, n_feature_blocks) squared norms of these, block by block
-    squares,  # OUT (k,) squared norms of the sums
-    cross,  # OUT (k,) inner products with the earlier ones
-):
-    """In one fixed order, so that equal sums give equal bits whatever has happened to them."""
-    d = known.shape[1]
-    fresh = np.empty(FEATURE_BLOCK)
-    for j in clusters:
-        total, before = rungs[j], known[j]
-        square = product = 0.0
-        for b in range(partials.shape[1]):
-            if touched[j, b]:
-                lo = b * FEATURE_BLOCK
-                width = min(FEATURE_BLOCK, d - lo)
-                _round_block(total, lo, width, fresh)
-                q, c = _block_products(fresh, before, lo, width)
-                square += q
-                product += c
-                if take:
-                    partials[j, b] = q
-                    for t in range(width):
-                        before[lo + t] = fresh[t]
-            else:
-                square += partials[j, b]
-                product += partials[j, b]
-        squares[j] = square
-        cross[j] = product
-
-
-@kernel
-def _round_block(total, lo, width, out):
-    if total.shape[0] == 1:
-        for t in range(width):
-            out[t] = total[0, lo + t]
-    elif total.shape[0] == 2:
-        for t in range(width):
-            out[t] = total[0, lo + t] + total[1, lo + t]
-    else:
-        for t in range(width):
-            out[t] = rounded(total, lo + t)
-
-
-@kernel
-def _block_products(fresh, before, lo, width):
-    """Squared norm of some sums, and their product with earlier ones."""
-    s0 = s1 = s2 = s3 = 0.0
-    c0 = c1 = c2 = c3 = 0.0
-    t = 0
-    while t + 4 <= width:
-        s0 += fresh[t] * fresh[t]
-        s1 += fresh[t + 1] * fresh[t + 1]
-        s2 += fresh[t + 2] * fresh[t + 2]
-        s3 += fresh[t + 3] * fresh[t + 3]
-        c0 += fresh[t] * before[lo + t]
-        c1 += fresh[t + 1] * before[lo + t + 1]
-        c2 += fresh[t + 2] * before[lo + t + 2]
-        c3 += fresh[t + 3] * before[lo + t + 3]
-        t += 4
-    while t < width:
-        s0 += fresh[t] * fresh[t]
-        c0 += fresh[t] * before[lo + t]
-        t += 1
-    return (s0 + s1) + (s2 + s3), (c0 + c1) + (c2 + c3)
 
 
 @kernel
