@@ -19,7 +19,7 @@ from benchmarks.harness import Report, drawing, in_new_process
 from benchmarks.khatri_rao_data import CASES
 from polymeans import KhatriRaoKMeans
 from polymeans.codebooks.aggregation import combine
-from polymeans.decomposition import decompose_centroids
+from polymeans.grids.decomposition import decompose_centroids
 from polymeans.metrics import purity
 
 DATA_SETS = ("Blobs", "Classification")

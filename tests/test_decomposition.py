@@ -9,7 +9,7 @@ from polymeans import decomposition
 from polymeans.codebooks.additive import fit_additive
 from polymeans.codebooks.aggregation import combine
 from polymeans.codebooks.multiplicative import fit_multiplicative
-from polymeans.decomposition import decompose_centroids
+from polymeans.grids.decomposition import decompose_centroids
 
 AGGREGATORS = ("sum", "product")
 

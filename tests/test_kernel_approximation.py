@@ -19,13 +19,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polymeans import KMeans
-from polymeans._landmarks import HadamardLandmarks, squared_norms
 from polymeans.kernel_approximation import (
     KERNELS,
     ClusterNystroem,
     HadamardNystroem,
     nystroem_error,
 )
+from polymeans.landmarks.landmarks import HadamardLandmarks, squared_norms
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

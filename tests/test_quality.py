@@ -31,7 +31,7 @@ PUBLIC = {
     "polymeans.factorization": None,
     "polymeans.neighbors": ["ClusterNeighbors", "ClusterKNeighborsClassifier"],
     "polymeans.kernel_approximation": ["ClusterNystroem", "HadamardNystroem"],
-    "polymeans.structure": ["diagnose_centroids", "largest_grid", "n_sets_bounds"],
+    "polymeans.grids": ["diagnose_centroids", "largest_grid", "n_sets_bounds"],
     "polymeans.cli": ["main"],
 }
 

@@ -12,9 +12,9 @@ from sklearn.cluster import KMeans as ReferenceKMeans
 from sklearn.datasets import make_blobs
 
 from polymeans.datasets import make_khatri_rao
+from polymeans.grids.selector import KhatriRaoSelector
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
-from polymeans.selection import KhatriRaoSelector
 
 
 def rows(sizes=(3, 4), aggregator="sum", seed=0, n_samples=500):

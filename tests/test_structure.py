@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from polymeans.datasets import make_khatri_rao
-from polymeans.structure import (
+from polymeans.grids import (
     balanced_sizes,
     diagnose_centroids,
     diagnose_structure,

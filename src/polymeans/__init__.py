@@ -5,15 +5,14 @@ Importing this package is cheap: compiled kernels, plotting and every optional e
 first use.
 """
 
-from polymeans.decomposition import decompose_centroids
+from polymeans.grids import balanced_sizes, decompose_centroids, diagnose_structure
+from polymeans.grids.selector import KhatriRaoSelector
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
 from polymeans.l1 import L1KMeans
 from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.preprocessing import label_features
 from polymeans.quick import QuickKMeans
-from polymeans.selection import KhatriRaoSelector
-from polymeans.structure import balanced_sizes, diagnose_structure
 from polymeans.transformed import TransformedKMeans
 
 __version__ = "0.1.0"

@@ -24,12 +24,12 @@ from polymeans.codebooks.aggregation import AGGREGATORS, combine, digits_of
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.khatri_rao import sets_of
 from polymeans.core.frame import Frame
-from polymeans.decomposition import decompose_centroids
 from polymeans.engine.assignment import grid_codebook, make_grid
 from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.runners import BaseRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
-from polymeans.search import khatri_rao as search
+from polymeans.grids.decomposition import decompose_centroids
+from polymeans.search.grids import portfolio as search
 
 INITS = ("search", "residual", "k-means++", "random", "naive")
 
@@ -55,7 +55,7 @@ class KhatriRaoKMeans(CentroidEstimator):
     meaningful zero) effects that scale.
 
     **Do not use when** clusters have nothing in common:
-    :func:`polymeans.structure.diagnose_structure` tells. Products are not invariant to shifts of
+    :func:`polymeans.diagnose_structure` tells. Products are not invariant to shifts of
     the data, so centring or standardizing changes the model; sums do not mind.
 
     **Cost.** Sums: an iteration takes ``n_samples * n_features * Σh`` multiplications and a scan
@@ -138,8 +138,8 @@ class KhatriRaoKMeans(CentroidEstimator):
     See Also
     --------
     KMeans : Free centroids.
-    polymeans.structure.balanced_sizes : Sizes of sets for a wished number of clusters.
-    polymeans.selection.KhatriRaoSelector : Finds the sizes.
+    polymeans.balanced_sizes : Sizes of sets for a wished number of clusters.
+    polymeans.KhatriRaoSelector : Finds the sizes.
 
     Notes
     -----

@@ -1,1 +1,1 @@
-"""How to escape poor optima: summaries of the data, starts, moves, and successive halving."""
+"""How fits avoid poor optima: a summary of the rows that all searches use, one folder for each."""

@@ -1,6 +1,6 @@
-"""Sizes of grids of protocentroids, and whether centroids lie on such a grid at all."""
+"""Whether centroids lie on a grid of protocentroids, compared with chance."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from numbers import Integral
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
 from polymeans._validation import check_integer, check_weights
-from polymeans.decomposition import check_sizes, decompose_centroids
+from polymeans.grids.decomposition import decompose_centroids
+from polymeans.grids.sizes import balanced_sizes, check_sizes
 from polymeans.kmeans import KMeans
 
 #: A structure is reported if it explains this much of what chance leaves unexplained, ...
@@ -23,159 +24,6 @@ SIGNIFICANT = 0.05
 
 #: Starts of each decomposition: the same for the centroids and for chance, so that neither gains.
 _STARTS = 2
-
-
-# --- sizes ---------------------------------------------------------------------------------------
-
-
-def balanced_sizes(n_clusters: int, n_sets: int = 2) -> tuple[int, ...]:
-    """Sizes of sets of protocentroids for a wished number of clusters.
-
-    **Idea.** The fewest vectors whose combinations are enough. Primes need no exception: seven
-    clusters fit into eight cells. Among sizes of the same sum the ones with the fewest superfluous
-    cells are taken, then the most balanced.
-
-    **Use when** you know how many clusters you want. **Do not use when** you know what the sets
-    mean (three shirts, four trousers): then those are the sizes. **Cost:** none to speak of.
-
-    Parameters
-    ----------
-    n_clusters : int
-        Number of clusters the combinations must at least make.
-    n_sets : int, default=2
-        Number of sets.
-
-    Returns
-    -------
-    sizes : tuple of int
-        In ascending order, for ``n_protocentroids`` of :class:`polymeans.KhatriRaoKMeans`.
-
-    See Also
-    --------
-    largest_grid : The most clusters for a given number of vectors.
-
-    Examples
-    --------
-    >>> from polymeans.structure import balanced_sizes
-    >>> balanced_sizes(12), balanced_sizes(7), balanced_sizes(100, n_sets=3)
-    ((3, 4), (2, 4), (4, 5, 5))
-    """
-    check_integer("n_clusters", n_clusters, 1)
-    check_integer("n_sets", n_sets, 1)
-    budget = n_sets
-    while prod(_even_split(budget, n_sets)) < n_clusters:
-        budget += 1
-    candidates = _splits(budget, n_sets, 1, n_clusters)
-    return min(candidates, key=lambda sizes: (prod(sizes), sizes[-1] - sizes[0], sizes))
-
-
-def largest_grid(budget: int, n_sets: int | None = None) -> tuple[int, ...]:
-    """Sizes of sets whose combinations are most for a given number of vectors.
-
-    **Idea.** Sets of equal size make the most of a budget; the best number of sets is near
-    ``budget / e`` (Khatri-Rao clustering, proposition 8.1), which in whole numbers means sets of
-    three. Here neither equal sizes nor divisors are presumed.
-
-    **Use when** memory is given and centroids are to be as many as possible. **Do not use when**
-    the sets are to be understood: two larger ones are easier to fit and to read than many of
-    three. **Cost:** none to speak of.
-
-    Parameters
-    ----------
-    budget : int
-        Number of protocentroids in all sets together.
-    n_sets : int or None, default=None
-        Number of sets. None: as many as serve best, the fewest among equals.
-
-    Returns
-    -------
-    sizes : tuple of int
-        In ascending order; their sum is the budget.
-
-    See Also
-    --------
-    balanced_sizes : The fewest vectors for a given number of clusters.
-
-    Examples
-    --------
-    >>> from polymeans.structure import largest_grid
-    >>> largest_grid(12), largest_grid(12, n_sets=2), largest_grid(10)
-    ((3, 3, 3, 3), (6, 6), (3, 3, 4))
-    """
-    check_integer("budget", budget, 1)
-    if n_sets is not None:
-        check_integer("n_sets", n_sets, 1)
-        if n_sets > budget:
-            raise ValueError(
-                f"n_sets must be at most budget={budget}, got {n_sets}: every set needs a vector."
-            )
-        return _even_split(budget, n_sets)
-    if budget <= 4:
-        return (budget,)
-    # Fives and more are worth splitting (2 · 3 > 5), ones are worth nothing, and 2 · 2 · 2 < 3 · 3.
-    threes, rest = divmod(budget, 3)
-    if rest == 0:
-        return (3,) * threes
-    return (2,) + (3,) * threes if rest == 2 else (3,) * (threes - 1) + (4,)
-
-
-def n_sets_bounds(n_clusters: int, min_size: int = 2) -> tuple[int, int]:
-    """Fewest sets that can make a number of centroids, and as many as always can.
-
-    **Idea.** Proposition 8.2 of Khatri-Rao clustering. Fewer than ``log(n_clusters)`` sets, to the
-    base of their size, have too few combinations. And if every set holds one vector that changes
-    nothing (zeros in a sum, ones in a product), the others can be the wished centroids themselves,
-    so ``n_clusters / (min_size - 1)`` sets reproduce any centroids exactly.
-
-    **Use when** choosing the number of sets. **Do not use** the upper bound as a recommendation:
-    it saves nothing. **Cost:** none to speak of.
-
-    Parameters
-    ----------
-    n_clusters : int
-        Number of centroids.
-    min_size : int, default=2
-        Number of protocentroids in each set.
-
-    Returns
-    -------
-    fewest, enough : int
-        Bounds of the number of sets, both included.
-
-    Examples
-    --------
-    >>> from polymeans.structure import n_sets_bounds
-    >>> n_sets_bounds(100, min_size=10)
-    (2, 12)
-    """
-    check_integer("n_clusters", n_clusters, 1)
-    check_integer("min_size", min_size, 2, "Sets of one vector make no combinations.")
-    fewest, cells = 0, 1  # in whole numbers: logarithms of powers are not exact
-    while cells < n_clusters:
-        fewest, cells = fewest + 1, cells * min_size
-    return max(fewest, 1), -(-n_clusters // (min_size - 1))
-
-
-def _even_split(budget: int, n_sets: int) -> tuple[int, ...]:
-    size, larger = divmod(budget, n_sets)
-    return (size,) * (n_sets - larger) + (size + 1,) * larger
-
-
-def _splits(budget: int, n_sets: int, smallest: int, wanted: int) -> Iterator[tuple[int, ...]]:
-    """Ascending sizes of a given sum whose product is at least the wanted one."""
-    if n_sets == 1:
-        if budget >= max(smallest, wanted):
-            yield (budget,)
-        return
-    for size in range(smallest, budget // n_sets + 1):
-        rest = budget - size
-        # Even sizes make the largest product: no use in going on where not even they suffice.
-        if size * prod(_even_split(rest, n_sets - 1)) >= wanted:
-            for others in _splits(rest, n_sets - 1, size, -(-wanted // size)):
-                yield (size, *others)
-
-
-# --- diagnosis -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -297,7 +145,7 @@ def diagnose_structure(
     Examples
     --------
     >>> from polymeans.datasets import make_khatri_rao
-    >>> from polymeans.structure import diagnose_structure
+    >>> from polymeans import diagnose_structure
     >>> X, *_ = make_khatri_rao(600, (2, 4), n_features=8, random_state=0)
     >>> print(diagnose_structure(X, (2, 4), random_state=0))
     structure on a 2 x 4 grid: additive
@@ -354,7 +202,7 @@ def diagnose_centroids(
     **Do not use when** centroids are few compared with features and sizes: a grid of two by two
     fits almost everything, and the report will hardly say more than "none".
 
-    **Cost.** ``2 (1 + n_null)`` times :func:`polymeans.decomposition.decompose_centroids`.
+    **Cost.** ``2 (1 + n_null)`` times :func:`polymeans.decompose_centroids`.
 
     Parameters
     ----------
@@ -384,7 +232,7 @@ def diagnose_centroids(
     Examples
     --------
     >>> import numpy as np
-    >>> from polymeans.structure import diagnose_centroids
+    >>> from polymeans.grids import diagnose_centroids
     >>> rng = np.random.default_rng(0)
     >>> first, second = rng.uniform(1, 9, size=(3, 1, 5)), rng.uniform(1, 9, size=(4, 5))
     >>> diagnose_centroids((first * second).reshape(12, 5), (3, 4), random_state=0).verdict

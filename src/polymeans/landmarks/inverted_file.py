@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans._landmarks import Landmarks, squared_norms
 from polymeans.core.threads import Threads
+from polymeans.landmarks.landmarks import Landmarks, squared_norms
 
 #: Queries of one task, and rows compared with them at a time: their products stay in cache.
 _QUERIES, _ROWS = 512, 1024

@@ -21,8 +21,8 @@ from polymeans.core.threads import running_threads
 from polymeans.engine.assignment import grid_codebook
 from polymeans.engine.lloyd import descend
 from polymeans.engine.runners import BaseRunner
-from polymeans.search.halving import State, distinct, improve, local_search, short_starts
-from polymeans.search.problem import SEARCHABLE, GridProblem, as_grid
+from polymeans.search.grids.halving import State, distinct, improve, local_search, short_starts
+from polymeans.search.grids.problem import SEARCHABLE, GridProblem, as_grid
 from polymeans.search.summary import Summary, summarize
 
 #: Candidates carried from the summary to the data, iterations they get in a first look at all its

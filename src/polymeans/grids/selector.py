@@ -76,7 +76,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
     **Use when** you do not know the sizes of the sets. **Do not use when** clusters are not round:
     like X-means, the criterion then keeps splitting them until ``max_clusters``; and not to find a
     codebook for compression, which is a matter of budget:
-    :func:`polymeans.structure.largest_grid`.
+    :func:`polymeans.grids.largest_grid`.
 
     **Cost.** For each grid tried, one search and one descent of
     :class:`polymeans.KhatriRaoKMeans`; about ``Σh`` steps with as many grids as sets for each
@@ -127,7 +127,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
 
     See Also
     --------
-    polymeans.structure.diagnose_structure : Whether given sizes fit, and how well.
+    polymeans.diagnose_structure : Whether given sizes fit, and how well.
 
     Notes
     -----
@@ -152,7 +152,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
     Examples
     --------
     >>> from polymeans.datasets import make_khatri_rao
-    >>> from polymeans.selection import KhatriRaoSelector
+    >>> from polymeans import KhatriRaoSelector
     >>> X, *_ = make_khatri_rao(400, (2, 3), n_features=5, random_state=0)
     >>> selector = KhatriRaoSelector(12, random_state=0).fit(X)
     >>> selector.best_aggregator_, selector.best_sizes_

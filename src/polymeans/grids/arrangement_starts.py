@@ -1,0 +1,123 @@
+"""Cells to begin a search with, from the effects of the centroids.
+
+The effects are the centroids themselves or, for products, the logarithms of their absolute values.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from polymeans.grids.arrangement import GridFit
+from polymeans.grids.matching import squared_distances
+from polymeans.kmeans import KMeans
+
+#: Centroids up to which corners are looked for: that compares all pairs of centroids, repeatedly.
+MOST_FOR_CORNERS = 3000
+
+#: Centroids asked for corners at first, and later.
+_SAMPLED, _ASKED = 200, 64
+
+
+def from_random(problem: GridFit, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Any cells: the only start that does not take products of unlike signs for alike."""
+    return rng.permutation(problem.n_cells)[: len(problem.centers)]
+
+
+def from_residuals(problem: GridFit, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Cluster the effects, then what remains of them, set by set in random order."""
+    rest = problem.effects
+    sets: list[Any] = [None] * len(problem.sizes)
+    for q in rng.permutation(len(sets)):
+        size = min(problem.sizes[q], len(rest))
+        model = KMeans(size, random_state=rng.randint(2**31 - 1), n_threads=1)
+        with warnings.catch_warnings():
+            # Residuals may repeat, and clusters without any stay where they are: no concern here.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rest, sample_weight=problem.weights)
+        surplus = rest[rng.randint(len(rest), size=problem.sizes[q] - size)]
+        sets[q] = np.concatenate([model.cluster_centers_, surplus])
+        rest = rest - model.cluster_centers_[model.labels_]
+    return problem.nearest_cells(sets)
+
+
+def from_corners(problem: GridFit, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Find the centroids that share all protocentroids but one with a random one of them.
+
+    If a and b differ from it in different sets, the fourth corner of their parallelogram is a
+    centroid, too. So look for the group of ``h_1 - 1`` and the one of ``h_2 · ... · h_p - 1`` whose
+    corners are nearest to centroids; the second group is a smaller grid.
+    """
+    effects = problem.effects
+    corner = rng.randint(len(effects))
+    group = np.arange(len(effects))
+    sets = []
+    for q, size in enumerate(problem.sizes):
+        if q < len(problem.sizes) - 1:
+            axis, group = _split_corners(effects, corner, group, size, rng)
+        else:
+            axis = group
+        missing = max(size - len(axis), 0)
+        axis = np.concatenate([axis[:size], rng.randint(len(effects), size=missing)])
+        sets.append(effects[axis] - (effects[corner] if q else 0.0))
+    return problem.nearest_cells(sets)
+
+
+def _split_corners(
+    effects: NDArray[np.float64],
+    corner: int,
+    group: NDArray[np.int64],
+    size: int,
+    rng: np.random.RandomState,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Split a grid around one of its centroids into an axis and the slice across it."""
+    others = group[group != corner]
+    n_axis = min(size - 1, len(others))
+    n_slice = min(-(-len(group) // size) - 1, len(others))
+    alone = np.array([corner])
+    if n_axis == 0:
+        return alone, group
+    if n_slice <= 0:
+        return np.append(alone, others[:n_axis]), alone
+    steps = effects[others] - effects[corner]
+    gaps = squared_distances(steps, steps)
+    np.fill_diagonal(gaps, np.inf)  # u_b itself is no fourth corner of a and b
+    # The one whose best corners fit best is on the axis; then each group in turn picks the other.
+    sample = rng.permutation(len(others))[:_SAMPLED]
+    misfits = _corner_misfits(steps, gaps, sample)
+    best = np.partition(misfits, n_slice - 1, axis=1)[:, :n_slice].sum(axis=1).argmin()
+    axis = across = sample[[best]]
+    for _ in range(5):
+        across = _best_partners(steps, gaps, axis, n_slice)
+        chosen = _best_partners(steps, gaps, across, n_axis)
+        if set(chosen) == set(axis):
+            break
+        axis = chosen
+    return np.append(alone, others[axis]), np.append(alone, others[across])
+
+
+def _best_partners(
+    steps: NDArray[np.float64], gaps: NDArray[np.float64], group: NDArray[np.int64], size: int
+) -> NDArray[np.int64]:
+    misfits = _corner_misfits(steps, gaps, group[:_ASKED])
+    return np.argsort(misfits.sum(axis=0), kind="stable")[:size]
+
+
+def _corner_misfits(
+    steps: NDArray[np.float64], gaps: NDArray[np.float64], group: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Squared distance of ``corner + s_a + s_b`` to the nearest centroid but a and b.
+
+    For a in the group and any b, with steps s from the corner.
+    """
+    products = steps[group] @ steps.T
+    misfits = np.empty_like(products)
+    for row, a in enumerate(group):
+        # |s_a + s_b - s_c|² = |s_b - s_c|² + 2 s_a·(s_b - s_c) + |s_a|²
+        found = gaps - 2 * products[row]
+        found[:, a] = np.inf
+        misfits[row] = found.min(axis=1) + 2 * products[row] + products[row, a]
+        misfits[row, a] = np.inf
+    return np.maximum(misfits, 0.0)
