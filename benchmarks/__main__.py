@@ -21,6 +21,7 @@ NAMES = {
     "factorization": "sparse factors of centroids against pyfaust",
     "quick-predict": "labels through sparse factors against the dense product",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
+    "constants": "constants of the searches at half, once and twice their values",
 }
 
 

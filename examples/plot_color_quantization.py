@@ -3,15 +3,15 @@ Twelve vectors for the colours of a photograph
 ==============================================
 
 Colour quantization paints a photograph with few colours. k-means stores each of them. Here two sets
-of six vectors are stored, and the palette is all their sums, or all their products: 36 colours for
-the price of twelve.
+of six vectors are stored, and the palette is all their sums, or all their products: 36 colours from
+twelve vectors.
 """
 
 # %%
 # A photograph
 # ------------
-# Pixels are rows with three features: red, green and blue from 0 to 1. A thousand of them are
-# enough to find a palette; it is judged on all.
+# Pixels are rows with three features: red, green and blue from 0 to 1. The palette is fitted to a
+# thousand of them and evaluated on all.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +29,7 @@ sample = pixels[rng.choice(len(pixels), 1000, replace=False)]
 # Palettes
 # --------
 # A shade is a hue times a brightness, so products are a natural model of light: one set can be
-# hues, the other how bright they are. Sums do about as well here.
+# hues, the other brightnesses. Sums are about as good here.
 
 palettes = {
     "k-means, 12 colours": KMeans(12, n_init=20, random_state=0),
@@ -49,8 +49,8 @@ for name, model in palettes.items():
 # %%
 # The photograph, repainted
 # -------------------------
-# Twelve colours do not suffice for the red of the columns; three times as many, for the same
-# numbers, do.
+# With twelve colours the red of the columns is missing; with three times as many, from the same
+# number of vectors, it is not.
 
 figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
 panels = {"original": image, **dict(list(painted.items())[:3])}
@@ -62,9 +62,9 @@ for ax, (name, shown) in zip(axes.flat, panels.items()):
 # %%
 # The palettes
 # ------------
-# Each colour of the table is made of its row's and its column's vector. The second set says what
-# changes, grey being no change. Colours too bright to be shown are white, and those no pixel of the
-# sample took would be dimmed.
+# Each colour of the table is a combination of the vectors of its row and its column. The second set
+# is drawn as a change, where grey means none. Colours above the range are white, and those without
+# pixels in the sample would be dimmed.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 5), layout="constrained")
 for ax, name in zip(axes, list(palettes)[1:3]):

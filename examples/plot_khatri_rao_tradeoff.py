@@ -1,17 +1,17 @@
 """
-What structure saves, and when
-==============================
+Inertia of structured and free centroids
+========================================
 
-Sums and products of protocentroids make many centroids of few vectors. Whether that is worth more
-than as many free centroids depends on the data: we spend the same numbers in three ways and look at
-the inertia.
+Sums and products of protocentroids make many centroids from few vectors. Whether they have less
+inertia than as many free centroids as there are vectors depends on the data. We store the same
+number of vectors in three ways and compare the inertia.
 """
 
 # %%
 # Two kinds of images
 # -------------------
-# Single handwritten digits are not made of independent parts. Pairs of them are: what is on the
-# left says nothing about what is on the right.
+# Single handwritten digits are not made of independent parts. Pairs of them are: the digit on the
+# left is independent of the one on the right.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -29,7 +29,7 @@ data = {
 # The same budget, three ways
 # ---------------------------
 # With a budget of 2h vectors: 2h free centroids, or two sets of h that make h² of them. ``effort``
-# below one makes the search quick, and good enough for a picture.
+# below one makes the search quick.
 
 BUDGETS = (6, 10, 14, 20)
 fitted = {}
@@ -53,9 +53,9 @@ for name, X in data.items():
 # %%
 # Inertia over numbers stored
 # ---------------------------
-# The lower curve makes better use of its numbers. Single digits gain little: a hundred centroids
-# that are tied to each other serve not much better than twenty free ones. Pairs gain more with
-# every vector, until two sets of ten make a centroid for each of the hundred pairs.
+# A lower curve has less inertia for the same numbers. Single digits gain little: a hundred
+# centroids of a grid are not much better than twenty free ones. For pairs the gain grows with every
+# vector, until two sets of ten make a centroid for each of the hundred pairs.
 
 _, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for ax, (name, curves) in zip(axes, fitted.items()):
@@ -63,10 +63,10 @@ for ax, (name, curves) in zip(axes, fitted.items()):
     ax.set_title(name)
 
 # %%
-# What the sets are
-# -----------------
-# One set took the left half, the other the right half, although nobody told them where to cut.
-# The second set has mean zero, so it is drawn as differences: red adds ink, blue takes it away.
+# The sets
+# --------
+# One set describes the left half, the other the right half; this was found from the rows alone. The
+# second set has mean zero, so it is drawn as differences: red adds ink, blue removes it.
 
 model = fitted["pairs of digits"]["sums of two sets"][-1]
 _, ax = plt.subplots(figsize=(10, 5.5), layout="constrained")

@@ -2,16 +2,16 @@
 Clustering the labels of a multi-label problem
 ==============================================
 
-Classifiers for very many labels put similar labels together first: a tree of label clusters, or
-one small model for each. A label has no features of its own, but the instances that carry it do,
-and :func:`polymeans.label_features` adds them up.
+Classifiers for very many labels group similar labels first: a tree of label clusters, or one small
+model for each. A label has no features, but the instances that carry it have, and
+:func:`polymeans.label_features` adds them up.
 """
 
 # %%
 # A problem with 300 labels
 # -------------------------
 # Instances are documents. Every topic has 20 labels; a document carries three of those of its
-# topic, and one label in ten is wrong. The grouping of labels by topic is what we hope to find.
+# topic, and one label in ten is wrong. Clusters of labels should be the topics.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,7 +47,7 @@ print(f"{X.shape[0]} labels, {X.nnz / X.shape[0]:.0f} features in each on averag
 # %%
 # Clusters of labels
 # ------------------
-# The labels of a topic share most of their words, although any two of them seldom meet in an
+# The labels of a topic share most of their words, although any two of them seldom occur in the same
 # instance.
 
 model = KMeans(N_TOPICS, n_init=10, random_state=0).fit(X)

@@ -2,10 +2,9 @@
 Three clusterings of the same images
 ====================================
 
-Images of letters can be grouped by letter, by color, or by the corner that is marked. No grouping
-is more right than the others, and none tells anything about the others. k-means has to settle for
-one, or for a mixture. :class:`polymeans.NonRedundantKMeans` finds all three at once, each in a
-subspace of its own.
+Images of letters can be grouped by letter, by color, or by the corner that is marked. The three
+groupings are independent. k-means finds one of them, or a mixture.
+:class:`polymeans.NonRedundantKMeans` finds all three at once, in orthogonal subspaces.
 """
 
 # %%
@@ -33,11 +32,11 @@ for ax, image in zip(axes, images):
     ax.set_axis_off()
 
 # %%
-# One clustering is not enough
-# ----------------------------
-# Normalised mutual information is 0 for labels that have nothing to do with each other, and 1 for
-# the same labels under other names. Three clusters of k-means are the colors. Six are not the
-# letters, but a bit of everything that makes a large difference.
+# A single clustering
+# -------------------
+# Normalised mutual information is 0 for independent labels, and 1 for the same labels under other
+# names. Three clusters of k-means are the colors. Six are not the letters, but a mixture of the
+# groupings.
 
 for n_clusters in (3, 6):
     plain = KMeans(n_clusters, n_init=10, random_state=0).fit(images)
@@ -48,7 +47,7 @@ for n_clusters in (3, 6):
 # %%
 # Three views
 # -----------
-# The numbers of clusters are all it is told; what the views are about, it finds itself.
+# Only the numbers of clusters are given.
 
 model = NonRedundantKMeans((6, 3, 4), random_state=0).fit(images)
 scores = mutual_information_matrix(model.labels_per_view_, known)
@@ -56,7 +55,7 @@ print(f"{'':22}" + "".join(f"{name:>8}" for name in names))
 for s, row in enumerate(scores):
     what = f"view {s}, {model.n_clusters_[s]} clusters"
     print(f"{what:22}" + "".join(f"{score:8.2f}" for score in row))
-print(f"told more than once: {view_redundancy(model.labels_per_view_):.0%}")
+print(f"redundancy: {view_redundancy(model.labels_per_view_):.0%}")
 
 shape = (6, 3, 4)
 found = np.ravel_multi_index(model.labels_per_view_.T, shape)
@@ -64,32 +63,31 @@ agreement = adjusted_rand_score(np.ravel_multi_index(known.T, shape), found)
 print(f"agreement with all 72 combinations (adjusted Rand index): {agreement:.2f}")
 
 # %%
-# What each view is about
-# -----------------------
+# Centers of the views
+# --------------------
 # Centers of a view differ from the mean of all images only in the directions of that view. So
-# letters come in the mean of all colors, and colors in the shape of all letters.
+# letters have the mean color, and colors the mean shape of all letters.
 
 plot_view_images(model, (9, 7, 3))
 
 # %%
-# Rows as each view sees them
-# ---------------------------
-# The same images, in the two directions that tell the clusters of a view apart best. Each view has
-# its gaps where the others have none.
+# Rows in the subspaces
+# ---------------------
+# The same images, in the two directions that separate the clusters of a view best.
 
 plot_views(model, images)
 
 # %%
-# View 1 has two clumps in each cluster, because a letter with more ink has more color: letter and
-# color are a product, not a sum. Views are made of sums, and yet the difference is too small to
-# mislead them. Painted by letter, the smaller clumps turn out to be J and V, which have least ink.
+# Each cluster of view 1 has two parts, because a letter with more pixels has more color: letter and
+# color are a product, not a sum as the model assumes. The difference is too small to change labels.
+# Colored by letter, the smaller parts are J and V, which have the fewest pixels.
 
 plot_views(model, images, labels=known[:, 0])
 
 # %%
-# What views share
-# ----------------
-# Nothing with each other, everything with one of the known labelings.
+# Shared information
+# ------------------
+# Views share no information with each other, and all of it with one of the known labelings.
 
 plot_view_information(model, known, names=names)
 plt.show()

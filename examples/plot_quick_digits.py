@@ -2,16 +2,16 @@
 Centroids as a product of sparse factors
 ========================================
 
-Labelling a row means multiplying it with all numbers of all centroids. We write 64 centroids of
-handwritten digits as a product of two sparse matrices, look at these, and see what is lost for
-which number of non-zeros; beside other ways to spend as many.
+To label a row it is multiplied with all numbers of all centroids. We write 64 centroids of
+handwritten digits as a product of two sparse matrices, plot these, and compare the loss for several
+numbers of non-zeros with that of other methods.
 """
 
 # %%
 # The factors
 # -----------
 # A table of 64 centroids with 64 pixels each has 4096 numbers. We allow 900. The fit begins with
-# plain k-means, so we know what the rest costs.
+# plain k-means, so the increase of inertia is known.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -33,17 +33,17 @@ _, ax = plt.subplots(figsize=(9, 4.5), layout="constrained")
 plot_factors(model, ax=ax)
 
 # %%
-# Red is positive, blue is negative, white is not stored. The diagonal of the first factor copies:
-# each of its centroids has a row of its own in the second one, where it says in which few pixels it
-# differs. The columns beside it are patterns that many centroids have in common. How much of the
-# budget goes where was not given.
+# Red is positive, blue is negative, white is not stored. An entry on the diagonal of the first
+# factor copies a row of the second one, which has the few pixels in which that centroid differs.
+# The columns beside it are patterns that many centroids have in common. The division of the budget
+# between the two was not given.
 
 # %%
 # The centroids
 # -------------
-# Beside k-means', and beside sparse centroids with as many non-zeros, which
+# We compare them with those of k-means, and with sparse centroids of as many non-zeros, which
 # :class:`polymeans.L1KMeans` finds by projection onto an l1 ball. All three begin with the same
-# k-means; corresponding centroids stand in the same place. We show the first 30.
+# k-means; corresponding centroids are in the same place. We show the first 30.
 
 plain = KMeans(64, random_state=0).fit(X)
 sparse = L1KMeans(64, n_nonzeros=900, offset="median", random_state=0).fit(X)
@@ -51,14 +51,13 @@ _, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
 plot_centroid_images([plain, model, sparse], (8, 8), clusters=range(30), limits=(0, 16), axes=axes)
 
 # %%
-# What is lost for which budget
-# -----------------------------
-# The same for several budgets. palm4MSA is how the QuicK-means paper finds its chain of six
-# factors; it has no exact budget, so it comes with sparsity levels. With ``refit=False`` the
-# factors of k-means' centroids stay as they are; what the iterations after that are worth is shown
-# below. "means" uses the factors of the first curve for labels only, and exact means for
-# centroids: the loss is then that of the labels. That table is stored, too, so the non-zeros on
-# the axis are what a label takes there, not all that is kept.
+# Loss for several budgets
+# ------------------------
+# palm4MSA is the method of the QuicK-means paper, with a chain of six factors; it has no exact
+# budget, so sparsity levels are given. With ``refit=False`` the factors of k-means' centroids are
+# not changed by further iterations; the next section shows these. "means" uses the factors of the
+# first curve for labels only, and exact means as centroids: the loss is then that of the labels.
+# The table of means is stored in addition to the non-zeros on the axis.
 
 BUDGETS = (500, 900, 1300, 1800)
 
@@ -94,12 +93,11 @@ ax.set_ylabel("inertia over that of k-means")
 ax.legend(frameon=False)
 
 # %%
-# The objective, and the operations
-# ---------------------------------
-# On the left, the objective in the course of the fit. It never rises, with either method. On the
-# right, operations that a label takes, for more and more clusters at sparsity level 3. Those of a
-# full table grow with the number of clusters; those of the factors slower, and the larger the
-# table, the more there is to save.
+# Objective and operations
+# ------------------------
+# On the left, the objective in each iteration. It never rises, with either method. On the right,
+# operations for one label, for several numbers of clusters at sparsity level 3. Those of a full
+# table are proportional to the number of clusters, those of the factors grow more slowly.
 
 paper = QuickKMeans(64, method="palm4msa", sparsity_level=3, max_iter=6, random_state=0).fit(X)
 levels = [QuickKMeans(k, sparsity_level=3, random_state=0).fit(X) for k in (16, 32, 64)]

@@ -3,7 +3,7 @@ Clustering documents
 ====================
 
 Text makes sparse rows: thousands of columns, of which a document uses a few dozen. We generate
-documents with known topics, cluster them by cosine, and look at what the clusters are about.
+documents with known topics, cluster them by cosine, and list the most typical words of clusters.
 """
 
 # %%
@@ -26,7 +26,7 @@ print(f"{X.shape[0]} documents, {X.nnz / X.shape[0]:.0f} different words in each
 # %%
 # Clusters
 # --------
-# ``metric="cosine"``: only the mixture of words counts. A few starts guard against a poor one.
+# ``metric="cosine"``: only the direction of a row matters. The best of several starts is kept.
 
 model = KMeans(15, metric="cosine", n_init=4, random_state=0).fit(X)
 agreement = adjusted_rand_score(topics, model.labels_)
@@ -35,8 +35,8 @@ print(f"agreement with the topics (adjusted Rand index): {agreement:.2f}")
 # %%
 # Top terms
 # ---------
-# Centroids are directions in the space of words. What is common everywhere describes nothing, so
-# we list the words in which a centroid exceeds the mean of all documents most.
+# Centroids are directions in the space of words. Words that are common in all documents do not
+# describe a cluster, so we list those in which a centroid exceeds the mean of all documents most.
 
 words = np.array([f"word{j}" for j in range(X.shape[1])])
 excess = model.cluster_centers_ - np.asarray(X.mean(axis=0)).ravel()
@@ -45,10 +45,10 @@ for j in np.argsort(-np.bincount(model.labels_))[:5]:
     print(f"cluster {j:2d}, {np.sum(model.labels_ == j):4d} documents: {', '.join(top)}")
 
 # %%
-# How the fit came to rest
-# ------------------------
-# Inertia falls quickly, then rows trickle from cluster to cluster. Most centroids stand still by
-# then, and centroids that stand still are not looked at again.
+# Convergence
+# -----------
+# Inertia falls quickly, then few rows change cluster in each iteration. Most centroids do not move
+# then, and rows are not compared with these again.
 
 _, (left, right) = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
 plot_convergence(model, ax=left)

@@ -3,14 +3,14 @@ Nine poses from six images
 ==========================
 
 A figure's arms are up, out or down; its legs are together, apart, or one of them kicks. That makes
-nine poses, but only six things to know. :class:`polymeans.KhatriRaoKMeans` finds the six: its
-centroids are sums of one vector from each of two sets.
+nine poses from six parts. :class:`polymeans.KhatriRaoKMeans` finds the six: its centroids are sums
+of one vector from each of two sets.
 """
 
 # %%
 # Figures
 # -------
-# Each row is an image of 20 by 20 pixels with some noise. Nobody tells the model what arms are.
+# Each row is an image of 20 by 20 pixels with some noise. The model is fitted to the images alone.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,19 +35,19 @@ for ax, image in zip(axes, images):
 # %%
 # Two sets of three
 # -----------------
-# A label is a pair: which member of the first set, which of the second. The pairs are the poses,
-# and each half of the pair is one half of the body.
+# A label is a pair: a member of the first set and one of the second. The pairs are the poses, and
+# each set corresponds to one half of the body.
 
 model = KhatriRaoKMeans((3, 3), random_state=0).fit(images)
 agreement = adjusted_rand_score(3 * arms + legs, model.labels_)
 print(f"agreement with the poses (adjusted Rand index): {agreement:.2f}")
 for q, members in enumerate(model.protolabels_.T):
     right = [unsupervised_accuracy(truth, members) for truth in (arms, legs)]
-    print(f"set {q}: tells arms {right[0]:.0%}, legs {right[1]:.0%} (guessing: 33%)")
+    print(f"set {q}: accuracy for arms {right[0]:.0%}, for legs {right[1]:.0%} (chance: 33%)")
 
 # %%
-# As good as nine free centroids, with two thirds of the numbers. Six free centroids, which take as
-# many numbers as the two sets, have to merge poses.
+# The inertia is that of nine free centroids, with two thirds of the numbers. Six free centroids,
+# which have as many numbers as the two sets, merge poses.
 
 nine = KMeans(9, n_init=10, random_state=0).fit(images)
 six = KMeans(6, n_init=10, random_state=0).fit(images)
@@ -60,11 +60,11 @@ for name, fitted, n_vectors in (
 print(f"compression: {model.compression_:.1f}")
 
 # %%
-# What it found
-# -------------
+# The protocentroids
+# ------------------
 # One set is the rows of the table, the other its columns. The sets are only determined up to a
 # vector that is added to one of them and subtracted from the other: on the left as they are stored,
-# the second set with mean zero; on the right with minimum zero, as strokes to be added.
+# the second set with mean zero; on the right with minimum zero, as non-negative parts.
 
 _, (left, right) = plt.subplots(1, 2, figsize=(10, 5), layout="constrained")
 plot_protocentroids(model, image_shape=(20, 20), ax=left)

@@ -2,17 +2,17 @@
 Texts in a learned space
 ========================
 
-Posts to twelve newsgroups, most of whose words say nothing about the topic. We cluster them by
-cosine, and then by :class:`polymeans.TransformedKMeans`, which looks for clusters and for the
-metric in which they are compact at the same time.
+Posts to twelve newsgroups, most of whose words do not depend on the topic. We cluster them by
+cosine, and then by :class:`polymeans.TransformedKMeans`, which finds clusters together with the
+metric in which they are compact.
 """
 
 # %%
 # Texts
 # -----
-# The posts are generated: English words without grammar, seven of ten of which any post might have.
-# They repeat themselves, and related topics, such as two kinds of sport, share words. A vectorizer
-# makes sparse rows of them, one column for each word.
+# The posts are generated: English words without grammar, seven of ten of which do not depend on the
+# topic. Words are repeated, and related topics, such as two kinds of sport, share words. A
+# vectorizer turns them into sparse rows, one column for each word.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,9 +33,9 @@ print(f"{X.shape[0]} posts, {X.shape[1]} words, {X.nnz / X.shape[0]:.0f} in a po
 # %%
 # Three ways to cluster them
 # --------------------------
-# k-means by cosine, in the space of all words; ``TransformedKMeans`` with a metric that cannot
-# adapt, because ``rho`` is huge, which is plain k-means in its embedding of 24 dimensions; and
-# ``TransformedKMeans`` as it is. All have ten starts.
+# k-means by cosine, in the space of all words; ``TransformedKMeans`` with a huge ``rho``, for which
+# the metric is Euclidean, that is, plain k-means in its embedding of 24 dimensions; and
+# ``TransformedKMeans`` with defaults. All have ten starts.
 
 models = {
     "k-means by cosine": KMeans(12, metric="cosine", n_init=10, random_state=0),
@@ -48,16 +48,16 @@ for name, model in models.items():
     print(f"{name:25} NMI {agreement:.2f}, purity {purity(topics, model.labels_):.2f}")
 
 # %%
-# Most of the gain is the embedding's. In the space of all words, a post that happens to repeat one
-# of them is far from everything else; in the embedding it is close to posts that have that word in
-# common with others. What the metric adds is small here. With fewer words that say nothing, or many
-# more posts, all three are alike: try ``overlap=0.5``.
+# Most of the gain comes from the embedding. In the space of all words, a post that repeats one of
+# them is far from all others; in the embedding it is close to posts with words that occur together
+# with that one. The gain of the metric is small here. With fewer words that do not depend on the
+# topic (try ``overlap=0.5``), or many more posts, all three are equally good.
 
 # %%
-# What clusters are about
-# -----------------------
-# ``cluster_centers_`` are means of rows in the space of words, whatever space was clustered in. We
-# list the words in which a center exceeds the mean of all posts most.
+# Words of the clusters
+# ---------------------
+# ``cluster_centers_`` are means of rows in the space of words, whatever the embedding. We list the
+# words in which a center exceeds the mean of all posts most.
 
 model = models["transformed k-means"]
 words = vectorizer.get_feature_names_out()
@@ -67,17 +67,17 @@ for j in np.argsort(-np.bincount(model.labels_)):
     print(f"cluster {j:2d}, {np.sum(model.labels_ == j):3d} posts: {', '.join(top)}")
 
 # %%
-# How it came to rest, and where posts are
-# ----------------------------------------
-# What is minimised, ``rho log det(I + W / rho)``, is in ``history_`` as ``inertia``. Its unit is
-# not that of k-means' own, so all curves are divided by their last value. A start of the default
-# begins where k-means in the embedding came to rest and needs few steps more; with
-# ``init="k-means++"`` it begins at seeds. No step goes up.
+# Convergence, and the learned space
+# ----------------------------------
+# The objective, ``rho log det(I + W / rho)``, is in ``history_`` as ``inertia``. Its unit differs
+# from that of k-means, so all curves are divided by their last value. By default a start begins
+# with a solution of k-means in the embedding and needs few further steps; with
+# ``init="k-means++"`` it begins at seeds. No step raises the objective.
 #
-# On the right, posts are where ``transform`` puts them, in the two directions in which centers are
-# spread most, coloured by topic. These two show groups of related topics: leisure at the top,
-# science and computing at the bottom, and what is for sale aside. Topics of a group are apart in
-# others of the 24 dimensions.
+# On the right, posts after ``transform``, in the two directions in which centers are spread most,
+# coloured by topic. These two show groups of related topics: leisure at the top, science and
+# computing at the bottom, and "for sale" separately. Topics of a group differ in others of the 24
+# dimensions.
 
 models["the same, from seeds"] = TransformedKMeans(12, init="k-means++", random_state=0).fit(X)
 

@@ -5,6 +5,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
+# Modules that assert for several test files explain their failures like test files do.
+pytest.register_assert_rewrite("tests.estimators", "tests.factorization", "tests.subspaces")
+
 
 @pytest.fixture(scope="session")
 def blobs():

@@ -5,11 +5,8 @@ import numpy as np
 
 def nearest(X, C):
     """Label by the smallest squared distance, the lowest index among equals."""
-    labels = np.empty(len(X), dtype=np.int32)
-    for i, x in enumerate(X):
-        distances = [float(((x - c) ** 2).sum()) for c in C]
-        labels[i] = int(np.argmin(distances))
-    return labels
+    C = np.ascontiguousarray(C)
+    return np.array([((x - C) ** 2).sum(axis=1).argmin() for x in X], dtype=np.int32)
 
 
 def inertia(X, C, labels, weights=None):
@@ -33,7 +30,8 @@ def lloyd(X, C, n_iter, weights=None):
 
 def potential(X, chosen, weights):
     """Weighted squared distance to the nearest chosen row."""
-    return float(sum(w * min(((x - X[c]) ** 2).sum() for c in chosen) for x, w in zip(X, weights)))
+    C = X[chosen]
+    return float(sum(w * ((x - C) ** 2).sum(axis=1).min() for x, w in zip(X, weights)))
 
 
 def mean_of(X, weights=None):

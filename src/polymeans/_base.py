@@ -1,20 +1,16 @@
-"""What every estimator here shares: checks, restarts, progress, and labels for new rows.
+"""What all estimators share: the fit with its restarts and progress, and labels for new rows.
 
-An estimator says what its codebook is and where it starts; the rest is the same for all.
+An estimator gives its codebook and its starts; the rest is the same for all.
 """
 
 import logging
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -24,91 +20,38 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
+from polymeans._fit_state import FitState, RowsInfo, all_or_nothing
 from polymeans._validation import (
     check_integer,
     check_n_threads,
     check_real,
     check_rows,
     check_weights,
+    is_name,
 )
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.core.threads import Threads
 from polymeans.engine.distances import own_distances
-from polymeans.engine.labelling import SMALL_WORK, label_block
+from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend
 from polymeans.engine.runners import BlockRunner, LocalRunner
 from polymeans.engine.survey import Source, glance
 
 logger = logging.getLogger("polymeans")
 
-#: Multiplications of a call below which a pool of threads costs more than it saves.
+#: Multiplications of a call below which one thread does all of them: that few take about as long
+#: as starting a pool of threads, see docs/explanation/constants.rst.
 _POOLED = 2**24
 
-
-@dataclass(frozen=True)
-class RowsInfo:
-    """What can be said about rows without looking at them."""
-
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    n_stored: int
-
-    @classmethod
-    def of(cls, sources: Sequence[Source]) -> "RowsInfo":
-        """Of all rows together."""
-        first = sources[0][0]
-        n_samples = sum(X.shape[0] for X, _ in sources)
-        n_stored = sum(X.nnz if sp.issparse(X) else X.size for X, _ in sources)
-        return cls((n_samples, first.shape[1]), first.dtype, n_stored)
-
-
-@dataclass
-class FitState:
-    """What a fit knows until it ends; nothing of it stays on the estimator.
-
-    Subclasses of the estimator add what they want to remember between starts.
-    """
-
-    sources: Sequence[Source]  #: rows and weights as they are clustered
-    start: Any  #: name of a method, callable, or checked vectors or labels
-    rng: RandomState
-    runner: LocalRunner | BlockRunner = field(init=False)
-    notes: dict[str, Any] = field(default_factory=dict)  #: about the present start
-
-    def all_rows(self) -> Any:
-        """The rows of all sources together, for what cannot work in parts."""
-        return stacked_rows(self.sources)
-
-    @property
-    def frame(self) -> Any:
-        """The frame of the runner."""
-        return self.runner.frame
-
-
-def stacked_rows(sources: Sequence[Source]) -> Any:
-    """The rows of all sources in one container."""
-    rows = [X for X, _ in sources]
-    if len(rows) == 1:
-        return rows[0]
-    return sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
-
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """An error or interrupt inside leaves the estimator exactly as it was."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+#: Relative difference of inertia that rounding centroids to float32 can cause: below it, a run is
+#: better than another only if its clusters are others.
+_ROUNDING = 1e-6
 
 
 class CentroidEstimator(
@@ -124,27 +67,25 @@ class CentroidEstimator(
     Subclasses give the abstract methods below; those after them may be changed.
     """
 
-    #: Rows count by their direction only.
-    _spherical: bool = False
-    #: Small matrices are solved along the way.
+    #: Fits solve small linear systems, for which BLAS gets one thread.
     _uses_blas: ClassVar[bool] = False
-    #: How labels are found, where there is a choice.
-    _algorithm: str = "auto"
-    #: What a fit remembers.
+    #: What a fit holds until it ends.
     _state_class: ClassVar[type[FitState]] = FitState
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the clusters.
 
+        Weights of rows count in seeding, centroids, inertia and stopping.
+
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to cluster. float32 stays float32; anything else becomes float64.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts, in seeding, centroids, inertia and stopping.
+            How much each row counts. None: all alike.
 
         Returns
         -------
@@ -173,11 +114,11 @@ class CentroidEstimator(
         with self._threads(work):
             self._find_space(state)
             given = not isinstance(start, str) and not callable(start)
-            reach = self._reach(start) if given and not self._spherical else 0.0
+            largest = self._largest_center(start) if given and not self._spherical else 0.0
             if blocks:
-                state.runner = BlockRunner(state.sources, self._spherical, reach)
+                state.runner = BlockRunner(state.sources, self._spherical, largest)
             else:
-                state.runner = LocalRunner(*state.sources[0], self._spherical, reach)
+                state.runner = LocalRunner(*state.sources[0], self._spherical, largest)
             for number in range(n_runs):
                 progress.begin_run()
                 state.notes = {}
@@ -206,6 +147,7 @@ class CentroidEstimator(
                     best = run
                 if progress.end_run(lambda run=run: self._attributes(run, state)):
                     break
+            assert best is not None  # there is one run at least
             attributes = self._attributes(best, state)
         for name, value in attributes.items():
             setattr(self, name, value)
@@ -220,11 +162,11 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to cluster.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
+            How much each row counts. None: all alike.
 
         Returns
         -------
@@ -241,11 +183,11 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to cluster.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
+            How much each row counts. None: all alike.
 
         Returns
         -------
@@ -260,7 +202,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to label.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -277,7 +219,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to measure.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -294,11 +236,11 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to measure.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
+            How much each row counts. None: all alike.
 
         Returns
         -------
@@ -315,7 +257,7 @@ class CentroidEstimator(
         return self._n_centroids
 
     def __sklearn_tags__(self) -> Any:
-        """Tags: sparse rows are welcome."""
+        """Tags: sparse rows are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -326,7 +268,7 @@ class CentroidEstimator(
     @property
     @abstractmethod
     def _n_centroids(self) -> int:
-        """Centroids that are asked for."""
+        """Number of centroids, by the parameters."""
 
     @abstractmethod
     def _check_own_parameters(self) -> None:
@@ -341,15 +283,15 @@ class CentroidEstimator(
         """How many starts to make."""
 
     @abstractmethod
-    def _start(self, state: FitState) -> BaseCodebook:
+    def _start(self, state: Any) -> BaseCodebook:
         """The codebook of one start."""
 
     @abstractmethod
-    def _vectors(self, codebook: BaseCodebook, state: FitState) -> dict[str, Any]:
+    def _vectors(self, codebook: Any, state: Any) -> dict[str, Any]:
         """Attributes that ``predict`` needs, for callbacks in the middle of a fit."""
 
     @abstractmethod
-    def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
+    def _attributes(self, run: Run, state: Any) -> dict[str, Any]:
         """Everything a fit leaves on the estimator."""
 
     @abstractmethod
@@ -362,23 +304,33 @@ class CentroidEstimator(
 
     @abstractmethod
     def _warn(self, run: Run) -> None:
-        """Say what the user should know about the outcome."""
+        """Warn about an outcome that is likely not what was meant."""
 
     # --- what subclasses may change ----------------------------------------------------------
 
-    def _find_space(self, state: FitState) -> None:
+    @property
+    def _spherical(self) -> bool:
+        """Whether rows count by their direction only."""
+        return False
+
+    @property
+    def _algorithm(self) -> str:
+        """How labels are found, where there is a choice."""
+        return "auto"
+
+    def _find_space(self, state: Any) -> None:
         """Replace the state's sources by rows in the coordinates they are clustered in."""
 
     def _into_space(self, X: Any) -> Any:
         """Rows in the coordinates the fit has chosen."""
         return X
 
-    def _refined(self, run: Run, state: FitState) -> Run:
-        """What a start has found, improved by other means."""
+    def _refined(self, run: Run, state: Any) -> Run:
+        """The outcome of a start, improved by other means than Lloyd's loop."""
         return run
 
     def _passes(self) -> int:
-        """How many passes over the rows a fit is worth, compared with a plain one."""
+        """Work of a fit, in multiples of one pass of plain k-means over the rows."""
         return 1
 
     def _distances(self, X: Any, centers: NDArray[Any]) -> NDArray[Any]:
@@ -390,15 +342,15 @@ class CentroidEstimator(
         return self.tol
 
     def _kind_of(self, codebook: BaseCodebook) -> str | None:
-        """How new rows find their centroid; None: as the codebook says."""
+        """Kind of assigner for new rows; None: the codebook's own."""
         return None
 
-    def _yardstick(self, frame: Frame, codebook: BaseCodebook) -> BaseCodebook:
-        """What rows are measured from, given the codebook that labelled them."""
+    def _inertia_codebook(self, frame: Frame, codebook: BaseCodebook) -> BaseCodebook:
+        """The centroids distances are measured to, given the codebook that labelled the rows."""
         return codebook
 
-    def _reach(self, vectors: Any) -> float:
-        """Largest coordinate a centroid made of these vectors can have."""
+    def _largest_center(self, vectors: Any) -> float:
+        """Largest absolute coordinate a centroid made of these vectors can have."""
         return sum(float(np.abs(part).max()) for part in vectors)
 
     def _inertia_scale(self) -> float:
@@ -408,7 +360,6 @@ class CentroidEstimator(
     # --- the parts of a fit ------------------------------------------------------------------
 
     def _threads(self, work: int) -> Threads:
-        # The result does not depend on it, and a pool takes longer to start than little work.
         return Threads(1 if work < _POOLED else self.n_threads, self._uses_blas)
 
     def _check_parameters(self) -> None:
@@ -422,7 +373,7 @@ class CentroidEstimator(
             check_integer("verbose", self.verbose, 0, "1 logs each start, 2 each iteration.")
 
     def _runs_from_given(self) -> int:
-        """One run from explicit vectors, whatever was asked for."""
+        """One run from explicit vectors, whatever ``n_init`` is."""
         if self.n_init not in ("auto", 1):
             warnings.warn(
                 "Explicit initial center position passed: performing only one init in "
@@ -432,10 +383,8 @@ class CentroidEstimator(
             )
         return 1
 
-    def _report(
-        self, step: Step, progress: FitProgress, codebook: BaseCodebook, state: FitState
-    ) -> bool:
-        if isinstance(self.verbose, Integral) and self.verbose > 1:
+    def _report(self, step: Step, progress: FitProgress, codebook: Any, state: Any) -> bool:
+        if isinstance(self.verbose, Integral) and int(self.verbose) > 1:
             logger.info("inertia %.6g, %d rows moved", step.inertia, step.n_moved)
         return progress.step(lambda: self._vectors(codebook, state))
 
@@ -449,44 +398,30 @@ class CentroidEstimator(
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
     ) -> tuple[NDArray[np.int32], float]:
-        """Labels for the fitted centroids, and the inertia if wanted."""
+        """Labels for the fitted centroids, and the inertia if ``measure``."""
         vectors = self._fitted_vectors()
         # Labels are defined for centroids as they are fitted: of two dtypes the wider one counts.
         if X.dtype != vectors[0].dtype:
             X = X.astype(np.float64, copy=False)
             vectors = [part.astype(np.float64, copy=False) for part in vectors]
         inertia = np.nan
-        with self._threads(work_of(X, self._n_centroids)):
+        with self._threads(n_multiplications(X, self._n_centroids)):
             X = self._into_space(X)
-            reach = 0.0 if self._spherical else self._reach(vectors)
-            small = not measure and is_small(X, self._n_centroids)
-            block = glance(X, weights, self._spherical, reach, exact_only=small)
+            largest = 0.0 if self._spherical else self._largest_center(vectors)
+            # Exact scores of few rows cost less than preparing for faster ones.
+            small = not measure and n_multiplications(X, self._n_centroids) < SMALL_WORK
+            block = glance(X, weights, self._spherical, largest, exact_only=small)
             codebook = self._codebook(block.frame, vectors)
             labels = label_block(block, codebook, self._kind_of(codebook))
             if measure:
-                yardstick = self._yardstick(block.frame, codebook)
-                distances = own_distances(block, yardstick, labels)
+                centers = self._inertia_codebook(block.frame, codebook)
+                distances = own_distances(block, centers, labels)
                 inertia = block.frame.to_user(float(ExactSum.of(distances, block.weights)))
         return labels, inertia * self._inertia_scale()
 
 
-def work_of(X: Any, n_clusters: int) -> int:
-    """Multiplications of one pass over the rows."""
-    return (X.nnz if sp.issparse(X) else X.size) * n_clusters
-
-
-def is_small(X: Any, n_clusters: int) -> bool:
-    """Whether exact scores of all rows cost less than preparing for faster ones."""
-    return work_of(X, n_clusters) < SMALL_WORK
-
-
-def is_name(value: Any, name: str) -> bool:
-    """Whether ``value`` is this string (arrays do not compare to strings)."""
-    return isinstance(value, str) and value == name
-
-
 def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:
-    """Say so where rows are too much alike for the clusters asked for; called by ``_warn``."""
+    """Warn if fewer clusters have rows than ``n_clusters``; for :meth:`_warn` to call."""
     n_found = len(np.unique(labels))
     if n_found < n_clusters:
         warnings.warn(
@@ -497,34 +432,11 @@ def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None
         )
 
 
-def checked_array(
-    name: str, value: Any, shape: tuple[int, ...], meaning: str, choices: str, dtype: Any
-) -> NDArray[Any]:
-    """``value`` as a finite array of the wanted shape, or an error that says what is wrong."""
-    if sp.issparse(value):
-        value = value.toarray()
-    if np.iscomplexobj(value):
-        raise ValueError(f"{name} is complex; initial centers must be real numbers.")
-    try:
-        array = np.asarray(value, dtype=dtype, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be {choices}, got {type(value).__name__}: {error}."
-        ) from None
-    if array.shape != shape:
-        raise ValueError(
-            f"The shape of the initial centers, {name}: {array.shape}, does not match "
-            f"{meaning} = {shape}. Give one row for each of them."
-        )
-    assert_all_finite(array, input_name=name)
-    return array
-
-
 def _is_better(run: Run, best: Run) -> bool:
-    """Lower inertia, and not merely the same clusters summed in another order."""
+    """Whether a run has lower inertia, and not only the same clusters in another order."""
     if run.inertia >= best.inertia:
         return False
-    if run.inertia < best.inertia * (1 - 1e-6):
+    if run.inertia < best.inertia * (1 - _ROUNDING):
         return True
     forward = np.full(run.codebook.n_clusters, -1)
     forward[run.labels] = best.labels

@@ -1,7 +1,7 @@
-"""The one place that knows about scikit-learn versions.
+"""Everything that depends on the version of scikit-learn.
 
-Callbacks (progress bars, early stopping) arrived in scikit-learn 1.9; before it, estimators here
-work the same without them.
+Callbacks (progress bars, early stopping) exist since scikit-learn 1.9; with older versions
+estimators work the same without them.
 """
 
 from typing import Any
@@ -16,13 +16,13 @@ except ImportError:  # scikit-learn < 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand-in without callbacks."""
 
-    def with_callbacks(method: Any) -> Any:  # type: ignore[no-redef]
+    def with_callbacks(method: Any) -> Any:
         """Stand-in without callbacks."""
         return method
 
 
 class FitProgress:
-    """Tells callbacks about restarts and iterations, if there are callbacks to tell.
+    """Calls the callbacks of an estimator, if it has any, at each restart and iteration.
 
     Parameters
     ----------
@@ -32,27 +32,28 @@ class FitProgress:
     max_iter : int
         Iterations of one restart at most.
     data : dict
-        What hooks may ask for: ``X`` and ``metadata``.
+        Arguments of the callbacks: ``X`` and ``metadata``.
     """
 
     def __init__(self, estimator: Any, n_runs: int, max_iter: int, data: dict[str, Any]) -> None:
         self.estimator, self.max_iter, self.data = estimator, max_iter, data
-        self._fit = self._run = None
+        self._fit: Any = None
+        self._run: Any = None
         if HAS_CALLBACKS:
             self._fit = estimator._init_callback_context(max_subtasks=n_runs)
             if not getattr(estimator, "_skl_callbacks", None):
-                self._fit = None  # nobody listens: spare the bookkeeping
+                self._fit = None  # no callbacks, so no contexts are needed
             else:
                 self._fit.call_on_fit_task_begin(estimator=estimator, **data)
 
     def begin_run(self) -> None:
-        """A restart begins."""
+        """Report that a restart begins."""
         if self._fit is not None:
             self._run = self._fit.subcontext(task_name="init", max_subtasks=self.max_iter)
             self._run.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
     def step(self, attributes: Any) -> bool:
-        """An iteration ended; ``attributes()`` gives a fitted state. True: stop here."""
+        """Report that an iteration ended; ``attributes()`` is a fitted state. True: stop here."""
         if self._run is None:
             return False
         step = self._run.subcontext(task_name="iter")
@@ -64,7 +65,7 @@ class FitProgress:
         )
 
     def end_run(self, attributes: Any) -> bool:
-        """A restart ended. True: no more of them."""
+        """Report that a restart ended. True: no more of them."""
         if self._run is None:
             return False
         stop = self._run.call_on_fit_task_end(
@@ -73,7 +74,7 @@ class FitProgress:
         return bool(stop)
 
     def end(self, attributes: Any) -> None:
-        """The fit ended."""
+        """Report that the fit ended."""
         if self._fit is not None:
             self._fit.call_on_fit_task_end(
                 estimator=self.estimator, reconstruction_attributes=attributes, **self.data

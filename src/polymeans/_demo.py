@@ -1,8 +1,8 @@
 """What ``polymeans demo`` computes and draws; printing is left to the command line.
 
 Dense rows (handwritten digits) and sparse rows (generated documents) are clustered twice from the
-same starting centroids, here and by scikit-learn, until no label changes. The answers should be
-the same, so that seconds are all there is to compare.
+same starting centroids, here and by scikit-learn, until no label changes. The outcome should be the
+same, so that the times can be compared.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,9 @@ from polymeans.inspection import plot_centers_as_images, plot_convergence
 from polymeans.inspection._matplotlib import load
 from polymeans.kmeans import KMeans
 
-#: Rounds of timing for each data set, and the seconds after which no further one begins.
-_ROUNDS, _PATIENCE = 3, 5.0
+#: Rounds of timing for each data set, and the seconds after which no further one begins: together
+#: with compilation, the demo should end within a minute.
+_ROUNDS, _MOST_SECONDS = 3, 5.0
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,11 @@ def make_problems(seed: int, quick: bool) -> list[Problem]:
 
 
 def _starts(X: Any, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.float64]:
-    """Random rows, a tenth of the way towards the mean.
+    """Random rows, moved towards the mean by a tenth of the distance.
 
-    Pixels are whole numbers: rows as they are would lie at equal distances from many others. We
-    give ties to the lowest index, scikit-learn to whatever rounding makes of them, and from there
-    on the fits would go separate ways.
+    Pixels are whole numbers: unmoved rows would lie at equal distances from many others. polymeans
+    gives ties to the lowest index, scikit-learn's choice depends on rounding, so that the two fits
+    would differ.
     """
     chosen = rng.choice(X.shape[0], n_clusters, replace=False)
     rows = X[chosen].toarray() if sp.issparse(X) else X[chosen]
@@ -97,9 +98,9 @@ def compile_kernels(problems: list[Problem]) -> float:
 
 
 def compare(problem: Problem) -> Comparison:
-    """Fit in turns, and keep the fastest of each: slower ones waited for other programs."""
+    """Fit in turns, and keep the fastest of each: slower ones shared the machine."""
     times: list[tuple[float, float]] = []
-    while len(times) < _ROUNDS and np.sum(times) < _PATIENCE:
+    while len(times) < _ROUNDS and np.sum(times) < _MOST_SECONDS:
         ours, our_seconds = _timed(problem.ours, problem.X)
         theirs, their_seconds = _timed(problem.theirs, problem.X)
         times.append((our_seconds, their_seconds))
@@ -131,12 +132,12 @@ def table(comparisons: list[Comparison]) -> Iterator[list[str]]:
 
 
 def new_figure() -> Any:
-    """An empty figure that no window or global state belongs to."""
+    """An empty figure without a window or global state."""
     return load("matplotlib.figure").Figure(figsize=(11, 5.5), layout="constrained")
 
 
 def draw(figure: Any, comparisons: list[Comparison]) -> None:
-    """Centroids of the dense fit, convergence of the sparse one, and everybody's seconds."""
+    """Centroids of the dense fit, convergence of the sparse one, and the seconds of both."""
     dense, sparse = comparisons
     left, right = figure.subfigures(1, 2, width_ratios=[1, 1.15])
     ax = plot_centers_as_images(dense.ours, (8, 8), order="size", ax=left.add_subplot())
@@ -152,12 +153,12 @@ def _draw_seconds(ax: Any, comparison: Comparison) -> None:
     seconds = [comparison.our_seconds, comparison.their_seconds]
     bars = ax.barh(["polymeans", "scikit-learn"], seconds, color=["#1f5a8a", "#b0b0b0"])
     ax.bar_label(bars, fmt="%.3g", padding=3)
-    ax.set_xlim(right=1.25 * max(seconds))  # room for the figures
+    ax.set_xlim(right=1.25 * max(seconds))  # space for the figures
     ax.invert_yaxis()
     ax.set_title(f"{comparison.problem.name}: seconds", fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write the figure in the format its name asks for."""
+    """Write the figure in the format of the file name's ending."""
     figure.savefig(path, dpi=120)

@@ -1,18 +1,13 @@
-"""Estimators that begin with k rows: how they are chosen, and how given centroids are checked."""
+"""The part of estimators that start from k rows: drawing them, and checking given centroids."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans._base import (
-    CentroidEstimator,
-    FitState,
-    RowsInfo,
-    checked_array,
-    warn_of_missing_clusters,
-)
-from polymeans._validation import check_choice, check_integer
+from polymeans._base import CentroidEstimator, warn_of_missing_clusters
+from polymeans._fit_state import FitState, RowsInfo
+from polymeans._validation import check_choice, check_initial_centers, check_integer
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook
@@ -48,7 +43,8 @@ class SeededEstimator(CentroidEstimator):
             "(n_clusters, n_features)"
         )
         shape = (self.n_clusters, n_features)
-        return checked_array("init", centers, shape, "(n_clusters, n_features)", choices, dtype)
+        meaning = "(n_clusters, n_features)"
+        return check_initial_centers("init", centers, shape, meaning, choices, dtype)
 
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str) and not callable(start):

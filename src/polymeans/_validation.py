@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_array
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 
 def check_integer(name: str, value: Any, smallest: int, remedy: str = "") -> None:
     """Raise unless ``value`` is an integer of at least ``smallest``."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= smallest:
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= smallest:
         return
     _reject(name, value, f"an integer of at least {smallest}", remedy)
 
@@ -20,7 +20,7 @@ def check_integer(name: str, value: Any, smallest: int, remedy: str = "") -> Non
 def check_real(name: str, value: Any, smallest: float, remedy: str = "") -> None:
     """Raise unless ``value`` is a finite number of at least ``smallest``."""
     if isinstance(value, Real) and not isinstance(value, bool):
-        if np.isfinite(value) and value >= smallest:
+        if np.isfinite(float(value)) and float(value) >= smallest:
             return
     _reject(name, value, f"a finite number of at least {smallest}", remedy)
 
@@ -28,7 +28,7 @@ def check_real(name: str, value: Any, smallest: float, remedy: str = "") -> None
 def check_positive(name: str, value: Any, remedy: str = "") -> None:
     """Raise unless ``value`` is a finite number above zero."""
     if isinstance(value, Real) and not isinstance(value, bool):
-        if np.isfinite(value) and value > 0:
+        if np.isfinite(float(value)) and float(value) > 0:
             return
     _reject(name, value, "a finite number larger than 0", remedy)
 
@@ -37,6 +37,11 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...], remedy: str = 
     """Raise unless ``value`` is one of the given strings."""
     if not (isinstance(value, str) and value in choices):
         _reject(name, value, "one of " + ", ".join(repr(choice) for choice in choices), remedy)
+
+
+def is_name(value: Any, name: str) -> bool:
+    """Whether ``value`` is this string (arrays do not compare to strings)."""
+    return isinstance(value, str) and value == name
 
 
 def check_n_threads(value: Any) -> None:
@@ -60,8 +65,8 @@ def _reject(name: str, value: Any, wanted: str, remedy: str = "") -> None:
 def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> Any:
     """Rows as a C-ordered native array, or a CSR matrix or array, of float32 or float64.
 
-    Anything scikit-learn takes is taken; the input is copied only where it has to be converted.
-    ``finite=False`` leaves it to the caller to look for NaN and infinity.
+    Accepts what scikit-learn accepts; the input is copied only where it has to be converted. With
+    ``finite=False`` the caller checks for NaN and infinity.
     """
     if sp.issparse(X) and X.ndim != 2:
         raise ValueError(
@@ -86,7 +91,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
 
 
 def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
-    """Weights as float64, ones if there are none; negative or all-zero ones are refused."""
+    """Weights as float64, ones if there are none; an error if any is negative or all are zero."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     smallest = weights.min()
     if smallest < 0:
@@ -105,6 +110,46 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
             "Leave sample_weight out to count all rows alike."
         )
     return weights
+
+
+def check_initial_centers(
+    name: str, value: Any, shape: tuple[int, ...], meaning: str, choices: str, dtype: Any
+) -> NDArray[Any]:
+    """``value`` as a finite array of this shape.
+
+    Parameters
+    ----------
+    name : str
+        The parameter it was given as.
+    value : array-like
+    shape : tuple of int
+    meaning : str
+        The shape in terms of parameters, for the error.
+    choices : str
+        Everything the parameter can be, for the error.
+    dtype : dtype
+
+    Returns
+    -------
+    ndarray
+    """
+    if sp.issparse(value):
+        value = value.toarray()
+    if np.iscomplexobj(value):
+        raise ValueError(f"{name} is complex; initial centers must be real numbers.")
+    try:
+        array = np.asarray(value, dtype=dtype, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be {choices}, got {type(value).__name__}: {error}."
+        ) from None
+    if array.shape != shape:
+        raise ValueError(
+            f"The shape of the initial centers, {name}: {array.shape}, does not match "
+            f"{meaning} = {shape}. Give one row for each of them."
+        )
+    assert_all_finite(array, input_name=name)
+    return array
 
 
 def check_labels(

@@ -1,7 +1,7 @@
 """The command line: ``polymeans COMMAND``.
 
 Results go to stdout, notes and errors to stderr. Exit codes: 0 done, 2 the command could not be
-carried out as given (one line says why, one what to do instead), 130 interrupted. This is the
+carried out as given (one line with the reason, one with a remedy), 130 interrupted. This is the
 only module that prints.
 """
 
@@ -15,12 +15,12 @@ from polymeans import __version__
 
 
 class CommandError(Exception):
-    """Something the user can put right.
+    """A command that cannot be carried out as given.
 
     Parameters
     ----------
     message : str
-        What is wrong.
+        The reason.
     hint : str
         What to do instead.
     """
@@ -109,7 +109,7 @@ def _seed(text: str) -> int:
 def _demo(options: argparse.Namespace) -> None:
     from polymeans import _demo as demo
 
-    # Whatever could go wrong with the picture had better do so before the work, not after.
+    # Errors about the picture are found before the work, not after.
     try:
         figure = demo.new_figure()
     except ImportError as error:

@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,17 +9,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import (
-    CentroidEstimator,
-    FitState,
-    RowsInfo,
-    checked_array,
-    is_name,
-    logger,
-)
+from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._validation import check_choice, check_integer, check_real
-from polymeans.codebooks.aggregation import AGGREGATORS, combine, digits_of
+from polymeans._fit_state import FitState, RowsInfo
+from polymeans._validation import is_name
+from polymeans.codebooks.aggregation import combine, digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.khatri_rao import sets_of
 from polymeans.core.frame import Frame
@@ -29,14 +22,11 @@ from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.runners import BaseRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.grids.decomposition import decompose_centroids
+from polymeans.parameters.khatri_rao import check_parameters, check_sets, sizes_of
 from polymeans.search.grids import portfolio as search
 
-INITS = ("search", "residual", "k-means++", "random", "naive")
-
-#: Labels are 32-bit numbers.
-_MOST_CLUSTERS = 2**31 - 1
-
-#: Bytes of centroids and their sums above which products are built a few at a time.
+#: Bytes of centroids and their sums above which products are built a few at a time: a gibibyte is a
+#: modest part of the memory of most machines, and building them is slower.
 _STORED_BYTES = 2**30
 
 
@@ -50,13 +40,13 @@ class KhatriRaoKMeans(CentroidEstimator):
     of the data finds where to start.
 
     **Use when** clusters come from independent factors (pose and lighting, product and season,
-    base level and pattern), when many centroids must fit into little memory, or when the factors
-    themselves are what you are after. Sums suit effects that add up, products (on data with a
-    meaningful zero) effects that scale.
+    base level and pattern), when many centroids must fit into little memory, or when you want to
+    know the factors. Sums suit effects that add up, products (on data with a meaningful zero)
+    effects that scale.
 
-    **Do not use when** clusters have nothing in common:
-    :func:`polymeans.diagnose_structure` tells. Products are not invariant to shifts of
-    the data, so centring or standardizing changes the model; sums do not mind.
+    **Do not use when** clusters have nothing in common: check with
+    :func:`polymeans.diagnose_structure`. Products are not invariant to shifts of the data, so
+    centring or standardizing changes the model; sums are.
 
     **Cost.** Sums: an iteration takes ``n_samples * n_features * Σh`` multiplications and a scan
     that skips most of ``n_samples * Πh`` additions; memory is ``Σh * n_features``. Products: as
@@ -82,22 +72,22 @@ class KhatriRaoKMeans(CentroidEstimator):
         Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
         otherwise.
     effort : float, default=1.0
-        How hard "search" tries: multiplies its starts and its moves. 0.25 is quick, 4 thorough.
+        Multiple of the usual work that goes into finding a start: 0.25 is quick, 4 is thorough.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4
         Stop when the squared shifts of all centroids add up to no more than this times the mean
-        variance of the features. Unchanged labels always stop.
+        variance of the features, or when no label changes.
     store_centroids : "auto" or bool, default="auto"
         Products on dense rows: whether to keep all centroids and their sums (``16 * Πh *
         n_features`` bytes or so) or to build them a few at a time, which is slower. The labels are
         the same, the rest up to rounding. "auto" keeps them up to 1 GiB. Products on sparse rows
         are always kept.
     random_state : int, RandomState instance or None, default=None
-        Determines the starts.
+        Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
-        Threads to use; resolved anew in each call. None: all cores, or one inside a joblib worker.
-        -1: all cores.
+        Threads to use; the result does not depend on it. Resolved anew in each call. None: all
+        cores, or one inside a joblib worker. -1: all cores.
     verbose : int, default=0
         1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
 
@@ -110,7 +100,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         sum.
     labels_ : ndarray of shape (n_samples,), int32
         Nearest centroid of each row, numbered in C order: ``numpy.ravel_multi_index`` of its
-        protolabels. Numbers of combinations nobody uses are missing.
+        protolabels. Numbers of combinations without rows are missing.
     protolabels_ : ndarray of shape (n_samples, p), int32
         The protocentroid of each set a row's centroid is made of.
     inertia_ : float
@@ -138,14 +128,14 @@ class KhatriRaoKMeans(CentroidEstimator):
     See Also
     --------
     KMeans : Free centroids.
-    polymeans.balanced_sizes : Sizes of sets for a wished number of clusters.
+    polymeans.balanced_sizes : Sizes of sets for a given number of clusters.
     polymeans.KhatriRaoSelector : Finds the sizes.
 
     Notes
     -----
-    A protocentroid no row uses is moved to the row that is served worst, where the data allow it.
-    With fewer rows than centroids some centroids serve nobody, and a ``ConvergenceWarning`` says
-    so.
+    A protocentroid without rows is moved to the row that is farthest from its centroid, if the data
+    allow it. With fewer rows than centroids some centroids have no rows, and a
+    ``ConvergenceWarning`` is given.
 
     References
     ----------
@@ -192,7 +182,7 @@ class KhatriRaoKMeans(CentroidEstimator):
 
     @property
     def cluster_centers_(self) -> NDArray[Any]:
-        """All centroids, in C order; built anew each time it is asked for."""
+        """All centroids, in C order; formed at each access."""
         check_is_fitted(self, "protocentroids_")
         dtype = self.protocentroids_[0].dtype
         wide = [part.astype(np.float64) for part in self.protocentroids_]
@@ -204,29 +194,27 @@ class KhatriRaoKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to label.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
         protolabels : ndarray of shape (n_samples, p)
             Index into each set.
         """
-        return np.ascontiguousarray(digits_of(self.predict(X), self._fitted_sizes).T)
+        return labels_per_set(self.predict(X), self._fitted_sizes)
 
-    # --- what the base asks ------------------------------------------------------------------
+    # --- parameters and starts ---------------------------------------------------------------
 
     _uses_blas = True
 
     @property
     def _sizes(self) -> tuple[int, ...]:
-        """Sizes of the sets that are asked for."""
-        if isinstance(self.n_protocentroids, Integral):
-            return (int(self.n_protocentroids),)
-        return tuple(int(h) for h in self.n_protocentroids)
+        """Sizes of the sets, by the parameters."""
+        return sizes_of(self.n_protocentroids)
 
     @property
     def _fitted_sizes(self) -> tuple[int, ...]:
-        """Sizes of the sets that were found, whatever was set since."""
+        """Sizes of the fitted sets; parameters may have changed since."""
         return tuple(len(part) for part in self.protocentroids_)
 
     @property
@@ -238,62 +226,16 @@ class KhatriRaoKMeans(CentroidEstimator):
         return math.prod(self._fitted_sizes)
 
     def _passes(self) -> int:
+        # The search costs some hundred passes over a summary of the rows.
         return 100 if is_name(self.init, "search") else 1
 
     def _check_own_parameters(self) -> None:
-        self._check_sizes()
-        check_choice("aggregator", self.aggregator, AGGREGATORS)
-        check_real("effort", self.effort, 0.01, "1 is the default, 4 is thorough.")
-        if isinstance(self.init, str):
-            check_choice(
-                "init",
-                self.init,
-                INITS,
-                "Or give a list of arrays, one for each set, or a callable.",
-            )
-        if not isinstance(self.store_centroids, bool | np.bool_):
-            check_choice("store_centroids", self.store_centroids, ("auto",), "Or True or False.")
-
-    def _check_sizes(self) -> None:
-        sizes = self.n_protocentroids
-        if isinstance(sizes, Integral) and not isinstance(sizes, bool):
-            sizes = (sizes,)
-        if isinstance(sizes, str) or not hasattr(sizes, "__len__") or len(sizes) == 0:
-            raise TypeError(
-                "n_protocentroids must be a tuple of integers, one for each set, such as (3, 4), "
-                f"got {self.n_protocentroids!r}."
-            )
-        for q, h in enumerate(sizes):
-            check_integer(f"n_protocentroids[{q}]", h, 1, "A set needs at least one vector.")
-        n_clusters = 1
-        for h in sizes:
-            n_clusters *= int(h)
-        if n_clusters > _MOST_CLUSTERS:
-            raise ValueError(
-                f"n_protocentroids={tuple(sizes)} make {n_clusters} centroids, more than "
-                f"{_MOST_CLUSTERS} can be told apart. Use smaller or fewer sets."
-            )
+        check_parameters(self)
 
     def _check_start(self, info: RowsInfo) -> Any:
         if isinstance(self.init, str) or callable(self.init):
             return self.init
-        return self._check_sets(self.init, info.shape[1], info.dtype)
-
-    def _check_sets(self, given: Any, n_features: int, dtype: np.dtype[Any]) -> list[NDArray[Any]]:
-        sizes = self._sizes
-        choices = (
-            f"one of {', '.join(map(repr, INITS))}, a callable, or a list of {len(sizes)} arrays "
-            "of shapes (h_q, n_features)"
-        )
-        if len(sizes) == 1 and getattr(given, "ndim", 0) == 2:
-            given = [given]
-        if not hasattr(given, "__len__") or len(given) != len(sizes):
-            found = f"{len(given)} of them" if hasattr(given, "__len__") else repr(given)
-            raise ValueError(f"init must be {choices}, got {found}.")
-        return [
-            checked_array(f"init[{q}]", part, (h, n_features), "(h_q, n_features)", choices, dtype)
-            for q, (part, h) in enumerate(zip(given, sizes))
-        ]
+        return check_sets(self.init, self._sizes, info.shape[1], info.dtype)
 
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str) and not callable(start):
@@ -308,7 +250,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         sizes, stored = self._sizes, self._stores(frame)
         if callable(start):
             given = start(state.all_rows(), self.n_protocentroids, random_state=rng)
-            start = self._check_sets(given, frame.n_features, frame.dtype)
+            start = check_sets(given, sizes, frame.n_features, frame.dtype)
         if not isinstance(start, str):
             return make_grid(frame, start, self.aggregator, stored)
         if len(sizes) == 1:
@@ -326,7 +268,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         return grid_codebook(frame, vectors, sizes, self.aggregator, stored=stored)
 
     def _decomposed_kmeans(self, runner: BaseRunner, rng: Any) -> list[NDArray[Any]]:
-        """Protocentroids of the centroids of plain k-means, clusters counting by their mass."""
+        """Protocentroids of the centroids of plain k-means, clusters weighted by their mass."""
         n_clusters = min(self._n_centroids, int(np.count_nonzero(runner.weights)))
         start = codebook_of_rows(runner, METHODS["k-means++"](runner, n_clusters, rng))
         run = descend(runner, start, max_iter=self.max_iter, tol=self.tol)
@@ -346,9 +288,9 @@ class KhatriRaoKMeans(CentroidEstimator):
         itemsize = frame.dtype.itemsize + 8
         return self._n_centroids * frame.n_features * itemsize <= _STORED_BYTES
 
-    def _reach(self, vectors: list[NDArray[Any]]) -> float:
+    def _largest_center(self, vectors: list[NDArray[Any]]) -> float:
         if self.aggregator == "sum":
-            return super()._reach(vectors)
+            return super()._largest_center(vectors)
         return float(np.prod([float(np.abs(part).max()) for part in vectors]))
 
     def _vectors(self, codebook: BaseCodebook, state: FitState) -> dict[str, Any]:
@@ -366,7 +308,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         return {
             "protocentroids_": sets,
             "labels_": run.labels,
-            "protolabels_": np.ascontiguousarray(digits_of(run.labels, sizes).T),
+            "protolabels_": labels_per_set(run.labels, sizes),
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_passes_": run.n_iter + run.notes.get("passes", 0.0),
@@ -387,7 +329,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         if n_clusters > n_rows:
             message = (
                 f"n_protocentroids={self._sizes} make {n_clusters} centroids for {n_rows} rows, so "
-                "some serve nobody. Use smaller or fewer sets."
+                "some have none. Use smaller or fewer sets."
             )
         elif unused:
             message = (

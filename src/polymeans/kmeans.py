@@ -5,9 +5,9 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import cosine_distances
 
-from polymeans._base import FitState, is_name
+from polymeans._fit_state import FitState
 from polymeans._seeded import SeededEstimator
-from polymeans._validation import check_choice
+from polymeans._validation import check_choice, is_name
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.engine.assignment import ALGORITHMS
 from polymeans.engine.lloyd import Run
@@ -41,7 +41,7 @@ class KMeans(SeededEstimator):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of centroids.
+        Number of clusters.
     metric : {"euclidean", "cosine"}, default="euclidean"
         With "cosine", rows count by their direction only and centroids have length one
         (spherical k-means). Rows of zeros have no direction: they get label 0 and count for
@@ -49,28 +49,28 @@ class KMeans(SeededEstimator):
     init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
             default="k-means++"
         Where to begin. "k-means++": greedy, the best of ``2 + log(n_clusters)`` candidates each
-        time, and the same choice as scikit-learn for the same ``random_state``. "k-means||": a
-        few rounds of drawing many rows at once. "afk-mc2": sampled by Markov chains, for thousands
-        of clusters. "random": rows at random. An array of shape (n_clusters, n_features), or a
+        time, and the same choice as scikit-learn for the same ``random_state``. "k-means||": a few
+        rounds of drawing many rows at once. "afk-mc2": sampled by Markov chains, for thousands of
+        clusters. "random": rows at random. An array of shape (n_clusters, n_features), or a
         callable ``init(X, n_clusters, random_state)`` that returns one.
     n_init : "auto" or int, default="auto"
-        Number of starts, of which the best is kept. "auto": 1 for the careful methods and for
-        arrays, 10 for "random" and callables.
+        Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
+        otherwise.
     max_iter : int, default=300
         Iterations of one start at most.
     tol : float, default=1e-4
         Stop when the squared shifts of all centroids add up to no more than this times the mean
-        variance of the features. Unchanged labels always stop.
+        variance of the features, or when no label changes.
     algorithm : {"auto", "lazy", "lloyd", "elkan"}, default="auto"
-        How labels are found; the result is the same. "lloyd" looks at all centroids, "elkan" keeps
-        a bound for each row and centroid, "lazy" one for each row and group of centroids (dense)
-        or looks only at centroids that moved (sparse). "auto" is "lazy" unless there are few
-        clusters.
+        How labels are found; the result is the same. "lloyd" computes the distances to all
+        centroids, "elkan" keeps a bound for each row and centroid, "lazy" one for each row and
+        group of centroids (dense) or computes only distances to centroids that moved (sparse).
+        "auto" is "lazy" unless there are few clusters.
     random_state : int, RandomState instance or None, default=None
-        Determines the starts.
+        Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
-        Threads to use; resolved anew in each call. None: all cores, or one inside a joblib worker.
-        -1: all cores.
+        Threads to use; the result does not depend on it. Resolved anew in each call. None: all
+        cores, or one inside a joblib worker. -1: all cores.
     verbose : int, default=0
         1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
 
@@ -103,7 +103,7 @@ class KMeans(SeededEstimator):
     Notes
     -----
     Empty clusters receive the rows that lie farthest from their centroids. If the data have fewer
-    distinct rows than ``n_clusters``, some stay empty and a ``ConvergenceWarning`` says so.
+    distinct rows than ``n_clusters``, some stay empty and a ``ConvergenceWarning`` is given.
 
     Progress: with scikit-learn 1.9 or newer, ``KMeans(...).set_callbacks(ProgressBar())``.
 
@@ -146,8 +146,6 @@ class KMeans(SeededEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
-
-    # --- what the base asks ------------------------------------------------------------------
 
     @property
     def _spherical(self) -> bool:

@@ -7,24 +7,25 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans._base import FitState, is_name
+from polymeans._fit_state import FitState
 from polymeans._seeded import SeededEstimator
-from polymeans._validation import check_choice, check_integer, check_positive
+from polymeans._validation import check_choice, check_integer, check_positive, is_name
 from polymeans.codebooks.l1 import L1Codebook
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import ALGORITHMS
 from polymeans.engine.lloyd import Run, descend
 from polymeans.factorization.operator import FastOperator
 
-#: Share of the mean l1 norm of k-means' centroids that ``radius="auto"`` leaves.
-_SHARE = 0.5
+#: Share of the mean l1 norm of k-means' centroids that ``radius="auto"`` leaves: half of it makes
+#: centroids clearly sparse; how sparse they should be is the user's to decide.
+_AUTO_RADIUS = 0.5
 
 OFFSETS = ("zero", "mean", "median")
 
 
 @dataclass
 class L1State(FitState):
-    """One ball for all starts, or the start with the largest would win."""
+    """One ball for all starts: of several, the largest would have the lowest inertia."""
 
     ball: tuple[NDArray[np.float64], float] | None = None  #: center and radius, in engine units
 
@@ -32,11 +33,11 @@ class L1State(FitState):
 class L1KMeans(SeededEstimator):
     """k-means whose centroids are kept inside an l1 ball and are therefore sparse.
 
-    **Idea.** Sculley's: after each update, project every centroid onto the l1 ball of a given
+    **Idea.** Due to Sculley: after each update, project every centroid onto the l1 ball of a given
     radius. The nearest point of the ball has few non-zeros, so a label costs as many
-    multiplications as there are non-zeros. The projection of the mean is the best centroid the ball
-    has for a cluster, so the objective never rises; it is computed exactly, where Sculley and the
-    paper on QuicK-means bisect.
+    multiplications as there are non-zeros. Of all points of the ball, the projection of the mean is
+    the best centroid of a cluster, so the objective never rises. The projection is exact, where
+    Sculley and the paper on QuicK-means bisect.
 
     **Use when** clusters differ in few features each and you want to read these off, or as the
     baseline for :class:`polymeans.QuickKMeans`.
@@ -46,13 +47,15 @@ class L1KMeans(SeededEstimator):
     are not near zero in most features (images with bright backgrounds, standardized rows) suffer
     most.
 
-    **Cost.** As :class:`polymeans.KMeans`, twice: plain k-means comes first. The projections take
-    a few passes over the centroids. Sparse rows are looked at in full in each iteration.
+    **Cost.** Twice that of :class:`polymeans.KMeans`: plain k-means comes first (``init`` is where
+    it begins; the centroids of a fitted :class:`polymeans.KMeans` save its time), then as many
+    iterations at most after projecting. The projections take a few passes over the centroids. All
+    distances of sparse rows are computed in each iteration.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of centroids.
+        Number of clusters.
     radius : float or "auto", default="auto"
         Of the l1 ball, in the units of the data. "auto": half the mean l1 norm of the centroids of
         plain k-means (each weighted by its rows, measured from the offset), found once at the
@@ -63,28 +66,34 @@ class L1KMeans(SeededEstimator):
         lowers the objective. Useful to compare at equal size, for instance with ``n_nonzeros_`` of
         :class:`polymeans.QuickKMeans`.
     offset : {"zero", "mean", "median"}, default="zero"
-        Center of the ball. "zero": Sculley's, the centroids themselves are sparse. "mean": that of
+        Center of the ball. "zero": as Sculley, the centroids themselves are sparse. "mean": that of
         the rows, as if they had been centered first. "median": of k-means' centroids, feature by
-        feature. Centroids are then sparse up to this one vector, which scores need not multiply by.
+        feature. Centroids are then sparse except for this vector, which no row is multiplied by.
     init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
             default="k-means++"
-        Where plain k-means begins, see :class:`polymeans.KMeans`; what it finds is projected and
-        improved from there. The centroids of a fitted :class:`polymeans.KMeans` save that time.
+        Where to begin. "k-means++": greedy, the best of ``2 + log(n_clusters)`` candidates each
+        time, and the same choice as scikit-learn for the same ``random_state``. "k-means||": a few
+        rounds of drawing many rows at once. "afk-mc2": sampled by Markov chains, for thousands of
+        clusters. "random": rows at random. An array of shape (n_clusters, n_features), or a
+        callable ``init(X, n_clusters, random_state)`` that returns one.
     n_init : "auto" or int, default="auto"
-        Number of starts, of which the best is kept. "auto": 1 for the careful methods and for
-        arrays, 10 for "random" and callables.
+        Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
+        otherwise.
     max_iter : int, default=300
-        Iterations of one start at most, before and after projecting.
+        Iterations of one start at most.
     tol : float, default=1e-4
         Stop when the squared shifts of all centroids add up to no more than this times the mean
-        variance of the features. Unchanged labels always stop.
+        variance of the features, or when no label changes.
     algorithm : {"auto", "lazy", "lloyd", "elkan"}, default="auto"
-        How labels are found; the result is the same. See :class:`polymeans.KMeans`.
+        How labels are found; the result is the same. "lloyd" computes the distances to all
+        centroids, "elkan" keeps a bound for each row and centroid, "lazy" one for each row and
+        group of centroids (dense) or computes only distances to centroids that moved (sparse).
+        "auto" is "lazy" unless there are few clusters.
     random_state : int, RandomState instance or None, default=None
-        Determines the starts.
+        Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
-        Threads to use; resolved anew in each call. None: all cores, or one inside a joblib worker.
-        -1: all cores.
+        Threads to use; the result does not depend on it. Resolved anew in each call. None: all
+        cores, or one inside a joblib worker. -1: all cores.
     verbose : int, default=0
         1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
 
@@ -232,7 +241,7 @@ class L1KMeans(SeededEstimator):
     ) -> float:
         """Radius in the rows' unit."""
         if is_name(self.radius, "auto"):
-            return _SHARE * float(shares @ np.abs(means).sum(axis=1))
+            return _AUTO_RADIUS * float(shares @ np.abs(means).sum(axis=1))
         return float(self.radius) / frame.unit
 
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
@@ -249,7 +258,7 @@ class L1KMeans(SeededEstimator):
             "sparse_centers_": sparse,
             "operator_": FastOperator([sparse]),
             "offset_": offset,
-            "radius_": float(codebook.radius) * frame.unit,
+            "radius_": float(codebook.radius or 0.0) * frame.unit,
             "n_nonzeros_": int(sparse.nnz),
             "n_parameters_": int(sparse.nnz + np.count_nonzero(offset)),
             "kmeans_inertia_": run.notes["start_inertia"],

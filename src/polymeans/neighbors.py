@@ -1,9 +1,9 @@
 """Nearest neighbours of rows by way of their clusters."""
 
-from polymeans.landmarks.neighbors import (
+from polymeans.landmarks.neighbors import ClusterNeighbors
+from polymeans.landmarks.supervised_neighbors import (
     ClusterKNeighborsClassifier,
     ClusterKNeighborsRegressor,
-    ClusterNeighbors,
 )
 
 __all__ = ["ClusterKNeighborsClassifier", "ClusterKNeighborsRegressor", "ClusterNeighbors"]

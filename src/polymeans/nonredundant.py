@@ -7,62 +7,58 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, FitState, RowsInfo, is_name, logger
+from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._validation import check_choice, check_integer, check_labels, check_real, check_rows
-from polymeans.codebooks.aggregation import digits_of
+from polymeans._fit_state import FitState, RowsInfo
+from polymeans._validation import check_rows, is_name
+from polymeans.codebooks.aggregation import digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.khatri_rao import sets_of
-from polymeans.codebooks.orthogonal import (
-    OrthogonalCodebook,
-    basis_of,
-    make_views,
-    principal_directions,
-)
+from polymeans.codebooks.orthogonal import OrthogonalCodebook
+from polymeans.codebooks.subspaces import completed_rotation, describe_subspaces
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook, make_grid
 from polymeans.engine.lloyd import Run
-from polymeans.engine.runners import LocalRunner
+from polymeans.parameters.nonredundant import check_parameters, check_start, sizes_of
 from polymeans.search.views.automatic import Outcome, automatic_start
+from polymeans.search.views.given_labels import codebook_of_labels
 from polymeans.search.views.portfolio import starting_vectors
-from polymeans.search.views.sample import reduce_rows
+from polymeans.search.views.whitening import Whitening, find_whitening, project
 
-INITS = ("search", "random")
-
-#: Combinations of clusters that can be told apart.
-_MOST_COMBINATIONS = 2**22
+#: Clusters that a fit is taken to have before views are chosen, to decide about threads.
+_AUTO_CLUSTERS = 16
 
 
 @dataclass
 class ViewsState(FitState):
-    """What a fit has chosen: the views, and the space they are looked for in."""
+    """What a fit has chosen: the views, and the space they are searched for in."""
 
     sizes: tuple[int, ...] = ()  #: clusters of each view
     choice: Outcome | None = None  #: where they were chosen automatically
-    whitened: tuple[Any, Any] = (None, None)  #: mean and matrix, where rows are whitened
+    whitening: Whitening | None = None
 
 
 class NonRedundantKMeans(CentroidEstimator):
     """Several clusterings of the same rows that have no direction in common.
 
     **Idea.** Rows can be grouped in more than one way: images of letters by letter, by color and
-    by where a mark is. Each way is a *view*: k-means in a subspace of its own, orthogonal to those
-    of all other views; dimensions that help none of them are noise. Views and subspaces are found
-    together, so that as much as possible of the rows' scatter is explained [1]_.
+    by the position of a mark. Each grouping is a *view*: k-means in a subspace of its own,
+    orthogonal to those of all other views; dimensions without clusters of any view are noise. Views
+    and subspaces are found together, so that as much as possible of the rows' scatter is explained
+    [1]_.
 
     **Use when** you expect several independent groupings, or when the one that plain k-means finds
     is the one you already know. **Do not use when** one grouping is a refinement of the other (it
-    needs the same directions), or when features have unlike scales: standardize first, or look at
+    needs the same directions), or when features have unlike scales: standardize first, or see
     ``whiten``.
 
-    **Cost.** The search runs on a sample of at most 3000 rows in about
-    ``2 * sum(n_clusters)`` principal components. After it, an iteration on the data costs
+    **Cost.** The search runs on a sample of at most 3000 rows in about ``2 * sum(n_clusters)``
+    principal components. With more than 18 clusters in several views it may take up to a minute;
+    ``effort=0.2`` gives a first result. After it, an iteration on the data costs
     ``n_samples * n_features * sum(n_clusters)`` multiplications and no matrix of
     ``n_features * n_features`` is ever formed: only ``sum(n_clusters)`` vectors. Sparse rows stay
     sparse.
@@ -72,9 +68,9 @@ class NonRedundantKMeans(CentroidEstimator):
     n_clusters : tuple of int, int or "auto", default=(3, 3)
         Clusters of each view. An integer: one view, and noise. "auto": number of views and of
         clusters are chosen by what they explain beyond a single Gaussian, see ``resolution``;
-        finding nothing is an answer.
+        there may be none. ``effort`` has no influence then.
     noise_space : bool, default=True
-        Leave dimensions in which no view has clusters to nobody. False: they are added to the
+        Dimensions in which no view has clusters belong to no view. False: they are added to the
         last view, so that ``rotation_`` is a whole rotation. Labels and cost are the same.
     whiten : bool or int, default=False
         Cluster in the first principal components, all scaled to the same variance; an integer
@@ -82,27 +78,27 @@ class NonRedundantKMeans(CentroidEstimator):
         "auto"). For views that are hidden because another has nearly all of the variance; which
         are found depends on the number of components.
     init : {"search", "random"} or array-like of shape (n_samples, n_views), default="search"
-        Where to begin. "search": independent subspaces, random ones, and kicks, on a sample.
+        Where to begin. "search": starts in independent and in random subspaces of a sample, and
+        perturbations of the best of them; see ``effort``.
         "random": k-means in random orthogonal subspaces. An array: labels in each view.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 1, or 10 for "random". Views chosen by
         ``n_clusters="auto"`` are one start in any case.
     effort : float, default=1.0
-        How long "search" looks for given numbers of clusters. 4 is thorough. With more than 18
-        clusters in several views the default may take up to a minute, and 0.2 is a first look.
+        Multiple of the usual work that goes into finding a start: 0.25 is quick, 4 is thorough.
     resolution : float, default=0.1
         For "auto": structure smaller than this share of the data's largest standard deviation (that
         of the first principal component) is ignored. Smaller values find finer views.
     max_iter : int, default=300
-        Iterations of one start on the data at most.
+        Iterations of one start at most.
     tol : float, default=0
-        Stop when the squared shifts of all centers add up to no more than this times the mean
-        variance of the features. 0: when no label changes.
+        Stop when the squared shifts of all centroids add up to no more than this times the mean
+        variance of the features, or when no label changes.
     random_state : int, RandomState instance or None, default=None
-        Determines the starts.
+        Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
-        Threads to use; the result does not depend on it. None: all cores, or one inside a joblib
-        worker. -1: all cores.
+        Threads to use; the result does not depend on it. Resolved anew in each call. None: all
+        cores, or one inside a joblib worker. -1: all cores.
     verbose : int, default=0
         1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
 
@@ -120,7 +116,7 @@ class NonRedundantKMeans(CentroidEstimator):
         The view of ``labels_``.
     rotation_ : ndarray of shape (n_features, n_dims)
         Orthonormal columns: the subspace of view 0, then that of view 1, and so on; within a view,
-        the direction that tells its clusters apart best comes first. (``whiten``: in the whitened
+        the direction along which its clusters differ most comes first. (``whiten``: in the whitened
         coordinates, ``n_features`` being their number.)
     n_dims_ : tuple of int
         Dimensions of each view.
@@ -128,7 +124,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Mean of the rows, where the subspaces meet.
     centers_per_view_ : list of ndarray of shape (k, n_features)
         Centers of each view: they differ only within its subspace and are at the mean otherwise,
-        so a row's label in the view is simply the nearest of them (in whitened coordinates, if
+        so a row's label in the view is the nearest of them (in whitened coordinates, if
         ``whiten``). ``cluster_centers_`` are those of the view of ``labels_``.
     explained_variance_ratio_ : ndarray of shape (n_views,)
         Share of the rows' scatter that lies between the centers of each view.
@@ -157,14 +153,13 @@ class NonRedundantKMeans(CentroidEstimator):
 
     See Also
     --------
-    KhatriRaoKMeans : Sums of protocentroids without subspaces: this is the same with orthogonal
-        sets.
+    KhatriRaoKMeans : Sums of protocentroids whose sets need not be orthogonal.
     polymeans.metrics.pair_scores : How well several labelings are found.
 
     Notes
     -----
-    An empty cluster receives the row that is served worst. Views whose labels would be the same as
-    another's share its directions only if nothing better is left.
+    An empty cluster receives the row that is farthest from its centers. A view has the labels of
+    another one only if no other clustering would explain more.
 
     References
     ----------
@@ -227,7 +222,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to label.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -242,14 +237,14 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to label.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
         labels : ndarray of shape (n_samples, n_views)
             Index of the nearest center in each view.
         """
-        return _per_view(super().predict(X), self.n_clusters_)
+        return labels_per_set(super().predict(X), self.n_clusters_)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Rows in the coordinates of all views, one after another.
@@ -257,7 +252,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to rotate.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -267,8 +262,8 @@ class NonRedundantKMeans(CentroidEstimator):
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         if self.whitening_ is None:
-            return _project(X, self.mean_, self.rotation_)
-        return _project(X, self.mean_, self.whitening_ @ self.rotation_)
+            return project(X, self.mean_, self.rotation_)
+        return project(X, self.mean_, self.whitening_ @ self.rotation_)
 
     def transform_view(self, X: Any, view: int) -> NDArray[Any]:
         """Rows in the coordinates of one view.
@@ -276,7 +271,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to rotate.
+            Rows. float32 stays float32; anything else becomes float64.
         view : int
             Which one, from 0; negative numbers count from the end.
 
@@ -305,11 +300,11 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to cluster.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
+            How much each row counts. None: all alike.
 
         Returns
         -------
@@ -339,94 +334,25 @@ class NonRedundantKMeans(CentroidEstimator):
     def _n_features_out(self) -> int:
         return sum(self.n_dims_)
 
-    # --- what the base asks ------------------------------------------------------------------
+    # --- parameters and starts ---------------------------------------------------------------
 
     _uses_blas = True
-
     _state_class = ViewsState
 
     @property
-    def _asked_sizes(self) -> tuple[int, ...] | None:
-        """Clusters of each view that are asked for; None: they are to be chosen."""
-        if isinstance(self.n_clusters, str):
-            return None
-        if isinstance(self.n_clusters, Integral):
-            return (int(self.n_clusters),)
-        return tuple(int(k) for k in self.n_clusters)
-
-    @property
     def _n_centroids(self) -> int:
-        return 16 if self._asked_sizes is None else int(np.prod(self._asked_sizes))
+        sizes = sizes_of(self.n_clusters)
+        return _AUTO_CLUSTERS if sizes is None else int(np.prod(sizes))
 
     def _passes(self) -> int:
+        # The search on a sample is taken for a hundred passes over all rows.
         return 100 if is_name(self.init, "search") else 1
 
     def _check_own_parameters(self) -> None:
-        if isinstance(self.n_clusters, str):
-            if self.n_clusters != "auto":
-                raise ValueError(
-                    'n_clusters must be "auto", an integer, or a tuple of integers such as (3, 4), '
-                    f"got {self.n_clusters!r}."
-                )
-        else:
-            self._check_sizes()
-        check_real("effort", self.effort, 0.01, "1 is the default, 4 is thorough.")
-        check_real("resolution", self.resolution, 0.0, "0.1 is the default.")
-        if not isinstance(self.noise_space, bool | np.bool_):
-            raise TypeError(f"noise_space must be True or False, got {self.noise_space!r}.")
-        if not isinstance(self.whiten, bool | np.bool_):
-            check_integer("whiten", self.whiten, 1, "Or use True or False.")
-        if isinstance(self.init, str):
-            check_choice("init", self.init, INITS, "Or give labels, one column for each view.")
-
-    def _check_sizes(self) -> None:
-        sizes = self.n_clusters
-        if isinstance(sizes, Integral) and not isinstance(sizes, bool):
-            check_integer("n_clusters", sizes, 1)
-            return
-        flat = isinstance(sizes, tuple | list) or getattr(sizes, "ndim", 0) == 1
-        if not flat or len(sizes) == 0:
-            raise TypeError(
-                "n_clusters must be a tuple of integers, one for each view, such as (3, 4), an "
-                f'integer, or "auto", got {sizes!r}.'
-            )
-        for s, k in enumerate(sizes):
-            check_integer(
-                f"n_clusters[{s}]",
-                k,
-                2,
-                "A view needs two clusters; dimensions for noise are set aside without being asked "
-                "for.",
-            )
-        if np.prod([float(k) for k in sizes]) > _MOST_COMBINATIONS:
-            raise ValueError(
-                f"n_clusters={tuple(sizes)} make more than {_MOST_COMBINATIONS} combinations, more "
-                "than can be counted. Use fewer views or fewer clusters."
-            )
+        check_parameters(self)
 
     def _check_start(self, info: RowsInfo) -> Any:
-        n_samples, n_features = info.shape
-        sizes = self._asked_sizes
-        if sizes is not None:
-            if n_samples < max(sizes):
-                raise ValueError(
-                    f"n_samples={n_samples} should be >= every number of clusters, "
-                    f"n_clusters={self.n_clusters}. Ask for fewer clusters or give more rows."
-                )
-            if len(sizes) > n_features:
-                raise ValueError(
-                    f"n_clusters={self.n_clusters} has {len(sizes)} views for "
-                    f"n_features={n_features}: each view needs a direction of its own. Ask for "
-                    "fewer views."
-                )
-        if isinstance(self.n_clusters, str) and not is_name(self.init, "search"):
-            raise ValueError(
-                'init must be "search" where n_clusters="auto" chooses the views, got '
-                f"{self.init!r}. Give the numbers of clusters too."
-            )
-        if isinstance(self.init, str):
-            return self.init
-        return check_labels("init", self.init, n_samples, sizes)
+        return check_start(self, info)
 
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str):
@@ -437,78 +363,41 @@ class NonRedundantKMeans(CentroidEstimator):
             return 10 if start == "random" else 1
         return int(self.n_init)
 
-    def _reach(self, vectors: Any) -> float:
-        # Labels to begin with are no coordinates.
-        return super()._reach(vectors) if isinstance(vectors, list) else 0.0
+    def _largest_center(self, vectors: Any) -> float:
+        # A start given as an array consists of labels, not of coordinates.
+        return super()._largest_center(vectors) if isinstance(vectors, list) else 0.0
 
     def _start(self, state: ViewsState) -> BaseCodebook:
         runner, start, frame = state.runner, state.start, state.frame
+        sizes = sizes_of(self.n_clusters)
         if not isinstance(start, str):
-            return self._from_labels(state, start)
+            assert sizes is not None  # "auto" takes no labels
+            state.sizes = sizes
+            return codebook_of_labels(runner, start, sizes)
         generator = np.random.default_rng(state.rng.randint(2**31, size=4))
-        if self._asked_sizes is None:
+        if sizes is None:
             theta, views, state.choice = automatic_start(runner, self.resolution, generator)
             state.sizes = state.choice.sizes or (1,)
             if self.verbose:
                 logger.info("views of %s clusters chosen", state.choice.sizes or "no")
         else:
-            state.sizes = self._asked_sizes
-            theta, views = starting_vectors(runner, state.sizes, start, self.effort, generator)
+            state.sizes = sizes
+            theta, views = starting_vectors(runner, sizes, start, self.effort, generator)
         if len(state.sizes) == 1:
             return make_codebook(frame, frame.external(theta))
+        assert views is not None  # several views have subspaces
         return OrthogonalCodebook(
             theta.astype(frame.dtype), state.sizes, views, None, frame.is_sparse
         )
 
-    def _from_labels(self, state: ViewsState, labels: NDArray[np.int32]) -> BaseCodebook:
-        """The best centers for given labels."""
-        frame = state.frame
-        sizes = state.sizes = self._asked_sizes
-        codes = np.ravel_multi_index(tuple(labels), sizes).astype(np.int32)
-        if len(sizes) == 1:
-            nowhere = DenseCodebook(np.zeros((sizes[0], frame.n_used)))
-            statistics = state.runner.statistics_of(codes, nowhere)
-            masses = np.where(statistics.mass > 0, statistics.mass, 1.0)[:, None]
-            return make_codebook(frame, frame.external(statistics.sums / masses + frame.origin))
-        theta = np.zeros((sum(sizes), frame.n_used), dtype=frame.dtype)
-        views = make_views(sizes, frame.n_used)
-        codebook = OrthogonalCodebook(theta, sizes, views, None, frame.is_sparse)
-        codebook.refit(state.runner.statistics_of(codes, codebook))
-        return codebook
-
     def _find_space(self, state: ViewsState) -> None:
         if not self.whiten:
             return
-        sizes = self._asked_sizes or ()
-        n_axes = self.whiten
-        if isinstance(self.whiten, bool | np.bool_):
-            n_axes = 1 + sum(sizes) - len(sizes) if sizes else 16
         X = state.all_rows()
         weights = np.concatenate([weights for _, weights in state.sources])
-        runner = LocalRunner(X, weights)
-        generator = np.random.default_rng(state.rng.randint(2**31))
-        reduced = reduce_rows(runner, n_axes, generator, len(weights), exact=2048)
-        spread = np.sqrt(reduced.weights @ reduced.points**2 / reduced.weights.sum())
-        if len(spread) < len(sizes):
-            raise ValueError(
-                f"whiten={self.whiten} leaves {len(spread)} components for {len(sizes)} views: "
-                "each view needs a direction of its own. Ask for fewer views, or for more "
-                "components if the rows have more."
-            )
-        # Rows that do not differ but by rounding have nothing to be scaled.
-        frame = runner.frame
-        nothing = np.finfo(X.dtype).eps * np.linalg.norm(reduced.mean)
-        spread = np.where(spread > nothing, spread * frame.unit, 1.0)
-        mean = frame.external(reduced.mean[None])[0]
-        with np.errstate(over="ignore", divide="ignore"):
-            whitening = frame.external_directions(reduced.axes).T / spread
-            if not np.isfinite(whitening.astype(X.dtype)).all():
-                raise ValueError(
-                    f"whiten={self.whiten} cannot bring deviations as small as {spread.min():g} to "
-                    "one. Multiply X by a large number first."
-                )
-        state.whitened = (mean, whitening)
-        inside = _project(X, mean, whitening)
+        sizes = sizes_of(self.n_clusters)
+        state.whitening = find_whitening(X, weights, self.whiten, sizes, state.rng)
+        inside = project(X, *state.whitening)
         edges = np.cumsum([0, *(len(weights) for _, weights in state.sources)])
         state.sources = [
             (inside[lo:hi], weights)
@@ -516,19 +405,19 @@ class NonRedundantKMeans(CentroidEstimator):
         ]
 
     def _into_space(self, X: Any) -> Any:
-        return X if self.whitening_ is None else _project(X, self.mean_, self.whitening_)
+        return X if self.whitening_ is None else project(X, self.mean_, self.whitening_)
 
     def _vectors(self, codebook: BaseCodebook, state: ViewsState) -> dict[str, Any]:
         sizes = state.sizes
         n_views = len(sizes) if sum(sizes) > len(sizes) else 0  # one cluster is no view
-        mean, whitening = state.whitened
+        whitening = state.whitening
         return {
             "_protocentroids": sets_of(codebook, state.frame),
             "n_views_": n_views,
             "n_clusters_": sizes[:n_views],
             "main_view_": 0,
-            "mean_": mean,
-            "whitening_": whitening,
+            "mean_": None if whitening is None else whitening.mean,
+            "whitening_": None if whitening is None else whitening.matrix,
         }
 
     def _fitted_vectors(self) -> list[NDArray[Any]]:
@@ -542,25 +431,20 @@ class NonRedundantKMeans(CentroidEstimator):
         attributes = self._vectors(run.codebook, state)
         sets, n_views = attributes["_protocentroids"], attributes["n_views_"]
         mean = frame.external(frame.mean[None])[0]
-        spaces, variances = [], []
-        for s, digits in enumerate(digits_of(run.labels, sizes)[:n_views]):
-            masses = runner.masses(digits, sizes[s]) / frame.mass
-            directions, variance = self._subspace(s, sets[s], masses, mean, run.codebook, state)
-            spaces.append(directions)
-            variances.append(variance)
-        total = frame.mean_variance * frame.n_features
-        ratio = np.array(variances) / (total if total > 0 else 1.0)
-        rotation = np.concatenate([np.empty((0, frame.n_features)), *spaces]).T
-        dims = tuple(len(space) for space in spaces)
+        shares = [
+            runner.masses(digits, sizes[s]) / frame.mass
+            for s, digits in enumerate(digits_of(run.labels, sizes)[:n_views])
+        ]
+        rotation, dims, ratio = describe_subspaces(run.codebook, sets, shares, frame)
         if not self.noise_space and n_views:
-            rotation = _completed(rotation)
+            rotation = completed_rotation(rotation)
             dims = (*dims[:-1], rotation.shape[1] - sum(dims[:-1]))
-        labels = _per_view(run.labels, sizes[:n_views])
+        labels = labels_per_set(run.labels, sizes[:n_views])
         main = int(np.argmax(ratio)) if n_views else 0
         numbers = rotation.size + mean.size + sum(k * m for k, m in zip(sizes, dims))
         centers = [sets[0], *(part + mean for part in sets[1:])][:n_views]
-        if state.whitened[1] is not None:
-            origin, whitening = state.whitened
+        if state.whitening is not None:
+            origin, whitening = state.whitening
             back = np.linalg.pinv(whitening)
             centers = [(origin + (part - mean) @ back).astype(part.dtype) for part in centers]
             mean = origin
@@ -583,27 +467,6 @@ class NonRedundantKMeans(CentroidEstimator):
         run.notes |= {"sizes": sizes, "choice": state.choice}
         return attributes
 
-    def _subspace(
-        self,
-        s: int,
-        part: NDArray[Any],
-        masses: NDArray[np.float64],
-        mean: NDArray[Any],
-        codebook: BaseCodebook,
-        state: ViewsState,
-    ) -> tuple[NDArray[np.float64], float]:
-        """Directions of a view, the strongest first, and the variance along them (engine units)."""
-        frame = state.frame
-        deviations = part.astype(np.float64) / frame.unit
-        if not isinstance(codebook, OrthogonalCodebook):
-            # What the mean of equal centers is off by is no deviation.
-            floor = 4 * np.finfo(part.dtype).eps * float(np.linalg.norm(deviations, axis=1).max())
-            return principal_directions(deviations - masses @ deviations, masses, None, floor)
-        if s == 0:
-            deviations -= mean.astype(np.float64) / frame.unit
-        basis = frame.external_directions(basis_of(codebook.views, s))
-        return principal_directions(deviations, masses, basis)
-
     def _warn(self, run: Run) -> None:
         choice, sizes = run.notes["choice"], run.notes["sizes"]
         if choice and choice.has_tails:
@@ -625,29 +488,8 @@ class NonRedundantKMeans(CentroidEstimator):
             )
 
 
-def _per_view(codes: NDArray[np.int32], sizes: tuple[int, ...]) -> NDArray[np.int32]:
-    """Labels in each view from numbers of combinations."""
-    if len(sizes) == 0:
-        return np.empty((len(codes), 0), dtype=np.int32)
-    return np.ascontiguousarray(digits_of(codes, sizes).T.astype(np.int32))
-
-
 def _column(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:
     """Labels in one view; all the same if there is none."""
     if labels.shape[1] == 0:
         return np.zeros(len(labels), dtype=np.int32)
     return np.ascontiguousarray(labels[:, view])
-
-
-def _project(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[Any]:
-    """Rows less the mean, times a matrix, in the rows' dtype."""
-    matrix, mean = matrix.astype(X.dtype, copy=False), mean.astype(X.dtype, copy=False)
-    if sp.issparse(X):
-        return np.ascontiguousarray(X @ matrix - mean @ matrix)
-    return (X - mean) @ matrix
-
-
-def _completed(columns: NDArray[Any]) -> NDArray[Any]:
-    """An orthogonal matrix that begins with these orthonormal columns."""
-    wide = np.linalg.qr(columns, mode="complete")[0]
-    return np.concatenate([columns, wide[:, columns.shape[1] :]], axis=1)

@@ -17,7 +17,7 @@ def label_features(Y: Any, Z: Any) -> Any:
     :class:`polymeans.KMeans`; rows have length one, so both metrics do.
 
     **Use when** labels are many and instances sparse (tf-idf). **Do not use when** labels have
-    features of their own that say more. **Cost:** one sparse product.
+    features of their own that describe them better. **Cost:** one sparse product.
 
     Parameters
     ----------

@@ -1,6 +1,5 @@
 """QuicK-means: centroids that are a product of sparse factors."""
 
-import time
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,66 +11,48 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import FitState, is_name, logger, work_of
+from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS, FitProgress
+from polymeans._fit_state import FitState
 from polymeans._seeded import SeededEstimator
-from polymeans._validation import check_choice, check_integer, check_positive, check_rows
+from polymeans._validation import check_rows
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.factored import FactoredCodebook, balanced_weights, multiplied_out
 from polymeans.core.frame import Frame
-from polymeans.core.threads import running_threads
-from polymeans.engine.assignment import make_assigner, make_codebook
+from polymeans.engine.assignment import make_codebook
 from polymeans.engine.factored_assigner import FactoredScores, unmeasured_block
-from polymeans.engine.labelling import SMALL_WORK
+from polymeans.engine.labelling import SMALL_WORK, n_multiplications
+from polymeans.engine.labelling_choice import fewer_multiplications, shorter_time
 from polymeans.engine.lloyd import Run, Step, descend
 from polymeans.engine.relocation import relocations
 from polymeans.engine.runners import BaseRunner
-from polymeans.engine.survey import glance
-from polymeans.factorization._checks import (
-    DEFAULT_LEVEL,
-    check_n_factors,
-    check_problem,
-    check_sparsity,
-)
-from polymeans.factorization.factorize import METHODS, budget_for, factorize, factorize_in_two
+from polymeans.factorization._checks import DEFAULT_LEVEL, check_sparsity
 from polymeans.factorization.operator import FastOperator
-from polymeans.factorization.two_factors import trial_error
-from polymeans.factorization.update import ChainUpdate, PairUpdate, PalmUpdate
+from polymeans.factorization.plan import FactorPlan, choose_plan, is_chain
+from polymeans.parameters.quick import check_parameters
 
-CENTERS = ("factored", "means")
-OFFSETS = ("auto", "zero", "median")
-
-#: Iterations and tolerance of the plain k-means that everything starts from.
+#: Iterations at most and tolerance of the plain k-means before the factorization: the defaults of
+#: :class:`polymeans.KMeans`.
 _PLAIN_ITER, _PLAIN_TOL = 300, 1e-4
 
-#: Steps over which the objective must have fallen noticeably: supports are selected within them.
-_STEPS_OF_GAIN = 4
+#: Iterations over which the objective must have fallen by ``tol`` for a fit to go on. Supports are
+#: selected anew in every third one, so each window of four contains at least one selection.
+_GAIN_WINDOW = 4
 
-#: Sweeps of palm4MSA in each iteration of the paper's scheme.
-_PALM_SWEEPS = 50
+#: Entries of a mean, as a share of the largest, that are what summing about another origin leaves
+#: of a zero: thousands of units of rounding in float64.
+_ZERO = 1e-12
 
-#: Sizes whose squares, and sums of them, are far from leaving the range of float32.
-_ORDINARY = (1e-12, 1e12)
-
-#: Multiplications below which it is not worth measuring which way of labelling is faster, and the
-#: rows it is measured on.
-_WORTH_MEASURING, _MEASURED_ROWS = 2**24, 8192
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What all starts of a fit have in common."""
-
-    offset: NDArray[np.float64]
-    budget: int  #: non-zeros
-    level: int  #: sparsity level, no larger than there is room for
+#: Range of the largest coordinate of centroids for which rows are labelled in one pass: squares of
+#: such numbers, and sums of them, stay within the range of float32.
+_SMALLEST, _LARGEST = 1e-12, 1e12
 
 
 @dataclass
 class QuickState(FitState):
-    """One plan for all starts, and how the present one is getting on."""
+    """One plan for all starts, and the objective of the present one."""
 
-    plan: _Plan | None = None
+    plan: FactorPlan | None = None
     trace: list[float] = field(default_factory=list)  #: objective of the present start
 
 
@@ -81,14 +62,14 @@ class QuickKMeans(SeededEstimator):
     **Idea.** All centroids together are a k x d matrix; it is kept as ``offset + S_1 S_2 ... S_Q``
     with sparse factors [1]_. A new row needs as many multiplications as the factors have non-zeros,
     not k d. Given labels, the best factors are a weighted factorization of the cluster means, so
-    Lloyd's loop stays what it is: assign, add up, refit; the objective never rises. The paper has
+    Lloyd's loop is unchanged: assign, add up, refit; the objective never rises. The paper has
     chains of ``log2`` many factors found by palm4MSA. Here two factors share one budget of
     non-zeros and their supports are selected (:func:`polymeans.factorization.factorize`), which
     loses a fraction as much at the same size.
 
-    **Use when** there are many clusters or many features and rows keep coming: quantization,
-    routing, coarse search, Nystroem landmarks. **Do not use when** d is small (there is nothing to
-    save) or labels are needed once: plain :class:`KMeans` is the start of this fit.
+    **Use when** there are many clusters or many features and many rows are labelled after the fit:
+    quantization, routing, coarse search, Nystroem landmarks. **Do not use when** d is small (there
+    is nothing to save) or labels are needed once: plain :class:`KMeans` is the start of this fit.
 
     **Cost.** That of :class:`KMeans`, then seconds for the factorization (it grows with
     k d min(k, d), not with the rows), then up to ``max_iter`` iterations. Assigning a row:
@@ -97,10 +78,10 @@ class QuickKMeans(SeededEstimator):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of centroids.
+        Number of clusters.
     sparsity_level : int, default=5
-        The paper's: non-zeros per row or column of each of its factors. Here it stands for the
-        number of non-zeros the paper's chain has at least,
+        As in the paper: non-zeros per row or column of each of its factors. With "select", all
+        factors together have as many non-zeros as the paper's chain has at least,
         ``s * (k + (log2(max(k, d)) - 2) * min(k, d) + d)``. 3 is small, 5 loses little.
     n_nonzeros : int or None, default=None
         Non-zeros of all factors together, instead of ``sparsity_level``.
@@ -113,36 +94,38 @@ class QuickKMeans(SeededEstimator):
         labels; ``cluster_centers_`` are the exact means of the labelled rows, and the inertia is
         measured from them, often as low as that of plain k-means.
     offset : {"auto", "zero", "median"}, default="auto"
-        What is common to all centroids. It costs nothing when rows are assigned. "median": the
-        median of k-means' centroids; "auto": whichever factorizes better.
+        Vector that is common to all centroids; labelling rows takes no longer with it. "median":
+        the median of k-means' centroids; "auto": zero or the median, whichever factorizes better.
     refit : bool, default=True
         False: the factors of converged k-means are kept as they are.
     effort : float, default=1.0
-        Multiple of the usual number of rounds that look for factors at the start; 0.2 is a quick
-        look.
+        Multiple of the usual work that goes into finding a start: 0.25 is quick, 4 is thorough.
     init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
             default="k-means++"
-        Where plain k-means begins, as in :class:`KMeans`.
+        Where to begin. "k-means++": greedy, the best of ``2 + log(n_clusters)`` candidates each
+        time, and the same choice as scikit-learn for the same ``random_state``. "k-means||": a few
+        rounds of drawing many rows at once. "afk-mc2": sampled by Markov chains, for thousands of
+        clusters. "random": rows at random. An array of shape (n_clusters, n_features), or a
+        callable ``init(X, n_clusters, random_state)`` that returns one.
     n_init : "auto" or int, default="auto"
-        Number of starts, of which the best is kept. "auto": 1 for the careful methods and for
-        arrays, 10 for "random" and callables.
+        Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
+        otherwise.
     max_iter : int, default=50
-        Iterations with factored centroids at most.
+        Iterations of one start at most.
     tol : float, default=1e-4
         Stop when four iterations together have lowered the objective by less than this share.
     random_state : int, RandomState instance or None, default=None
-        Determines the starts.
+        Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
-        Threads to use; resolved anew in each call. None: all cores, or one inside a joblib worker.
-        -1: all cores. The result does not depend on it.
+        Threads to use; the result does not depend on it. Resolved anew in each call. None: all
+        cores, or one inside a joblib worker. -1: all cores.
     verbose : int, default=0
         1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Centroids in the dtype of the data, multiplied out when asked for (``centers="means"``:
-        stored).
+        Centroids in the dtype of the data, multiplied out at access (``centers="means"``: stored).
     factors_ : list of csr_array
         From left to right, in the dtype of the data. ``offset_ + S_1 @ ... @ S_Q`` are the
         factored centroids.
@@ -188,7 +171,10 @@ class QuickKMeans(SeededEstimator):
 
     Notes
     -----
-    A cluster that loses all rows gets a row that is badly served, if that lowers the objective.
+    ``init`` is where plain k-means begins; it has the default ``max_iter`` and ``tol`` of
+    :class:`KMeans`. Those here are for the iterations with factored centroids that follow.
+
+    A cluster that loses all rows gets a row far from its centroid, if that lowers the objective.
 
     References
     ----------
@@ -249,7 +235,7 @@ class QuickKMeans(SeededEstimator):
 
     @property
     def cluster_centers_(self) -> NDArray[Any]:
-        """Centroids, multiplied out when asked for."""
+        """Centroids; factored ones are multiplied out unless their table is at hand."""
         if "factors_" not in vars(self):
             raise AttributeError("cluster_centers_ are there after fit.")
         return self._table() if self._means is None else self._means
@@ -260,7 +246,7 @@ class QuickKMeans(SeededEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to label.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -270,7 +256,7 @@ class QuickKMeans(SeededEstimator):
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False, finite=False)
         table = self._table()
-        large = work_of(rows, len(table)) >= SMALL_WORK
+        large = n_multiplications(rows, len(table)) >= SMALL_WORK
         if large and self.assignment_ == "factored" and rows.dtype == table.dtype:
             labels = self._label_in_one_pass(rows, table)
             if labels is not None:
@@ -279,12 +265,12 @@ class QuickKMeans(SeededEstimator):
         return self._label(rows, np.ones(rows.shape[0]))[0]
 
     def _label_in_one_pass(self, X: Any, table: NDArray[Any]) -> NDArray[np.int32] | None:
-        """Labels of dense rows of ordinary size, whatever else they hold is for others."""
+        """Labels of dense rows; None if they are sparse, not finite, or centroids are extreme."""
         largest = float(np.abs(table).max())
-        if sp.issparse(X) or not (largest == 0 or _ORDINARY[0] <= largest <= _ORDINARY[1]):
+        if sp.issparse(X) or not (largest == 0 or _SMALLEST <= largest <= _LARGEST):
             return None
         labels = np.full(len(X), -1, dtype=np.int32)
-        with self._threads(work_of(X, len(table))):
+        with self._threads(n_multiplications(X, len(table))):
             rows = unmeasured_block(X, table)
             codebook = FactoredCodebook.given(rows.frame, self.factors_, self.offset_, table)
             scores = FactoredScores(rows, codebook)
@@ -292,7 +278,7 @@ class QuickKMeans(SeededEstimator):
         return labels if scores.finite else None
 
     def predict_one(self, x: NDArray[Any]) -> int:
-        """Nearest factored centroid of one row, with as little around it as possible.
+        """Nearest factored centroid of one row, without checks and threads.
 
         Microseconds instead of the milliseconds that checks and threads of :meth:`predict` cost.
         Computed in the precision of the data: equally near centroids, as far as rounding can tell,
@@ -310,54 +296,50 @@ class QuickKMeans(SeededEstimator):
         """
         return self.operator_.nearest_one(x, self._offsets)
 
-    # --- what the base asks ------------------------------------------------------------------
+    # --- parameters and starts ---------------------------------------------------------------
 
     def _passes(self) -> int:
+        # Plain k-means, the factorization, and the iterations after it.
         return 4
 
     def _check_own_parameters(self) -> None:
         super()._check_own_parameters()
-        check_integer("sparsity_level", self.sparsity_level, 1)
-        check_choice("method", self.method, METHODS)
-        check_choice("centers", self.centers, CENTERS)
-        check_choice("offset", self.offset, OFFSETS)
-        if not is_name(self.n_factors, "auto"):
-            check_n_factors(self.n_factors)
-        check_positive("effort", self.effort)
-        if not isinstance(self.refit, bool | np.bool_):
-            raise TypeError(f"refit must be True or False, got {self.refit!r}.")
-        if self.n_nonzeros is not None:
-            check_integer("n_nonzeros", self.n_nonzeros, 2, "Each factor needs an entry.")
-            if self.method == "palm4msa":
-                raise ValueError(
-                    f'n_nonzeros={self.n_nonzeros} was given, but method="palm4msa" counts entries '
-                    'of rows and columns. Use sparsity_level, or method="select".'
-                )
+        check_parameters(self)
 
     @property
     def _shift_tol(self) -> float:
-        return 0.0  # the objective tells better, see _report
+        return 0.0  # the objective decides when to stop, see _report
 
     def _report(
         self, step: Step, progress: FitProgress, codebook: BaseCodebook, state: QuickState
     ) -> bool:
         state.trace.append(step.inertia)
-        trace = state.trace[-_STEPS_OF_GAIN - 1 :]
-        settled = len(trace) > _STEPS_OF_GAIN and trace[-1] >= trace[0] * (1 - self.tol)
+        trace = state.trace[-_GAIN_WINDOW - 1 :]
+        settled = len(trace) > _GAIN_WINDOW and trace[-1] >= trace[0] * (1 - self.tol)
         return super()._report(step, progress, codebook, state) or settled
 
     def _start(self, state: QuickState) -> FactoredCodebook:
         runner, rng = state.runner, state.rng
         plain = descend(runner, self._free_start(state), max_iter=_PLAIN_ITER, tol=_PLAIN_TOL)
         means = plain.codebook.book.numerators.astype(np.float64)
-        # What summing about the rows' origin leaves of a zero is no entry.
-        means[np.abs(means) <= 1e-12 * np.abs(means).max()] = 0.0
+        means[np.abs(means) <= _ZERO * np.abs(means).max()] = 0.0
         weights = balanced_weights(runner.masses(plain.labels, len(means)))
         if state.plan is None:
-            state.plan = self._plan(means, weights, runner.frame, rng)
+            state.plan = choose_plan(
+                means,
+                weights,
+                rng,
+                method=self.method,
+                n_factors=self.n_factors,
+                effort=self.effort,
+                level=self._level((len(means), runner.frame.n_features)),
+                n_nonzeros=self.n_nonzeros,
+                offset=self.offset,
+                dtype=runner.frame.dtype,
+            )
         plan, state.trace = state.plan, []
-        factors = self._factorize(means - plan.offset, weights, plan, rng)
-        update = self._update(plan) if self.refit else None
+        factors = plan.factorize(means, weights, rng)
+        update = plan.update() if self.refit else None
         codebook = FactoredCodebook(runner.frame, factors, plan.offset, update)
         state.notes["start_inertia"] = plain.inertia
         if self.verbose:
@@ -368,65 +350,14 @@ class QuickKMeans(SeededEstimator):
             )
         return codebook
 
-    def _plan(
-        self,
-        means: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        frame: Frame,
-        rng: np.random.RandomState,
-    ) -> _Plan:
-        level = 1
-        if self.n_nonzeros is None or self.method == "palm4msa" or self._in_a_chain:
-            shape = (len(means), frame.n_features)
-            level = check_sparsity(self.sparsity_level, shape, stacklevel=6 + HAS_CALLBACKS)
-        chain = int(self.n_factors) if self._in_a_chain else None
-        budget = budget_for(means, self.n_nonzeros, level, chain)
-        zero, median = np.zeros(means.shape[1]), np.median(means, axis=0)
-        median = median.astype(frame.dtype).astype(np.float64)
-        offset = median if self.offset == "median" else zero
-        # The paper knows no offset; and where the median is zero there is nothing to choose.
-        if self.offset == "auto" and self.method == "select" and median.any():
-            seed = rng.randint(2**31 - 1)  # the same columns are drawn for both
-            problems = [check_problem(means - choice, weights) for choice in (zero, median)]
-            errors = [
-                problem.unit**2 * trial_error(problem.target, budget, running_threads(), seed)
-                for problem in problems
-            ]
-            offset = median if errors[1] < errors[0] else zero
-        return _Plan(offset, budget, level)
-
-    @property
-    def _in_a_chain(self) -> bool:
-        return not is_name(self.n_factors, "auto") and self.n_factors > 2
-
-    def _factorize(
-        self,
-        target: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        plan: _Plan,
-        rng: np.random.RandomState,
-    ) -> tuple[sp.csr_array, ...]:
-        if self.method == "select" and not self._in_a_chain:
-            problem, threads = check_problem(target, weights), running_threads()
-            return factorize_in_two(problem, plan.budget, threads, rng, self.effort).factors
-        return factorize(
-            target,
-            n_nonzeros=plan.budget if self.method == "select" else None,
-            sparsity_level=plan.level,
-            n_factors=self.n_factors,
-            method=self.method,
-            weights=weights,
-        ).factors
-
-    def _update(self, plan: _Plan) -> Any:
-        if self.method == "palm4msa":
-            return PalmUpdate(plan.level, _PALM_SWEEPS)
-        if self._in_a_chain:
-            return ChainUpdate(plan.budget)
-        return PairUpdate(plan.budget)
+    def _level(self, shape: tuple[int, int]) -> int:
+        """The sparsity level, where it determines anything."""
+        if self.n_nonzeros is None or self.method == "palm4msa" or is_chain(self.n_factors):
+            return check_sparsity(self.sparsity_level, shape, stacklevel=6 + HAS_CALLBACKS)
+        return 1
 
     def _refined(self, run: Run, state: FitState) -> Run:
-        """Rows for empty clusters, if that lowers the objective in the end."""
+        """Give rows to empty clusters, and keep the outcome if its objective is lower."""
         remaining, runner, old = self.max_iter - run.n_iter, state.runner, run.codebook
         assert isinstance(old, FactoredCodebook)
         if old.update is None or remaining <= 0:
@@ -462,7 +393,7 @@ class QuickKMeans(SeededEstimator):
     # --- labels ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        # What factors can be multiplied out to need not be kept.
+        # The table follows from the factors.
         return {**super().__getstate__(), "_known_table": None}
 
     def _table(self) -> NDArray[Any]:
@@ -482,7 +413,7 @@ class QuickKMeans(SeededEstimator):
     def _kind_of(self, codebook: BaseCodebook) -> str | None:
         return "factors" if isinstance(codebook, FactoredCodebook) else None
 
-    def _yardstick(self, frame: Frame, codebook: BaseCodebook) -> BaseCodebook:
+    def _inertia_codebook(self, frame: Frame, codebook: BaseCodebook) -> BaseCodebook:
         return codebook if self._means is None else make_codebook(frame, self._means)
 
     def _vectors(self, codebook: BaseCodebook, state: FitState) -> dict[str, Any]:
@@ -499,7 +430,7 @@ class QuickKMeans(SeededEstimator):
             "factors_": list(factors),
             "offset_": offset,
             "operator_": FastOperator(factors),
-            "assignment_": _cheaper(codebook),
+            "assignment_": fewer_multiplications(codebook),
             "_means": None,
             "_known_table": table,
             "_offsets": offsets,
@@ -520,7 +451,7 @@ class QuickKMeans(SeededEstimator):
             "n_nonzeros_": operator.nnz,
             "compression_": operator.compression,
             "flops_per_row_": 2 * operator.nnz + 2 * operator.shape[0],
-            "assignment_": _faster(state.runner, run.codebook),
+            "assignment_": shorter_time(state.runner, run.codebook),
             "n_iter_": run.n_iter,
             "n_parameters_": operator.nnz + int(np.count_nonzero(offset)) + stored,
             "history_": self._history(run),
@@ -533,42 +464,3 @@ def _means(run: Run, runner: BaseRunner) -> tuple[NDArray[Any], float]:
     means = runner.frame.external(run.codebook.means(statistics))
     inertia = runner.measure(make_codebook(runner.frame, means))
     return means, runner.frame.to_user(inertia)
-
-
-def _cheaper(codebook: FactoredCodebook) -> str:
-    """Which way of labelling rows takes fewer multiplications."""
-    dense = codebook.n_clusters * codebook.n_features
-    return "factored" if 2 * codebook.n_parameters < dense else "dense"
-
-
-def _faster(runner: BaseRunner, codebook: FactoredCodebook) -> str:
-    """Which way of labelling rows is faster, measured where it matters."""
-    if runner.n_stored * codebook.n_clusters < _WORTH_MEASURING:
-        return _cheaper(codebook)
-    # All that predict has to do, in the rows' own coordinates.
-    n_rows = min(_MEASURED_ROWS, runner.frame.n_samples)
-    X = runner.rows_at(np.arange(n_rows))
-    weights, labels = np.ones(n_rows), np.full(n_rows, -1, dtype=np.int32)
-    given = codebook.factors, codebook.offset, codebook.centers
-
-    def factored() -> None:
-        sparse = runner.frame.is_sparse
-        new = glance(X, weights) if sparse else unmeasured_block(X, codebook.centers)
-        book = FactoredCodebook.given(new.frame, *given)
-        FactoredScores(new, book).assign(book, labels, labels)
-
-    def dense() -> None:
-        new = glance(X, weights)
-        book = make_codebook(new.frame, codebook.centers)
-        make_assigner(new, book, "lloyd").assign(book, labels, labels)
-
-    ways = {"factored": factored, "dense": dense}
-    seconds = dict.fromkeys(ways, np.inf)
-    for _ in range(3):  # the first time may have to compile
-        for name, label in ways.items():
-            began = time.perf_counter()
-            label()
-            seconds[name] = min(seconds[name], time.perf_counter() - began)
-    faster = min(seconds, key=seconds.__getitem__)
-    logger.debug("predict will use %s centroids: %s seconds", faster, seconds)
-    return faster

@@ -5,45 +5,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import (
-    CentroidEstimator,
-    FitState,
-    RowsInfo,
-    is_name,
-    warn_of_missing_clusters,
-    work_of,
-)
+from polymeans._base import CentroidEstimator, warn_of_missing_clusters
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._validation import (
-    check_choice,
-    check_integer,
-    check_labels,
-    check_positive,
-    check_rows,
-    check_weights,
-)
+from polymeans._fit_state import FitState, RowsInfo
+from polymeans._validation import check_rows, check_weights, is_name
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.codebooks.metric import MetricCodebook
+from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.core.frame import Frame
+from polymeans.engine.labelling import n_multiplications
 from polymeans.engine.linear_assigner import linear_labels
 from polymeans.engine.lloyd import Run, descend
-from polymeans.spaces.embedding import EMBEDDINGS, Wish, canonical, looks_like_text, prepared
-from polymeans.spaces.fitting import Fitting, Ridge, begin, is_large
-from polymeans.spaces.metric import LearnedMetric, exchange_rows
-from polymeans.spaces.spectral import SOLVERS
-
-ALGORITHMS = ("profile", "alternating")
-INITS = ("k-means", "k-means++", "mixed")
+from polymeans.parameters.transformed import check_parameters, check_start
+from polymeans.spaces.embedding import canonical, prepared
+from polymeans.spaces.fitting import Fitting, Ridge, begin_fitting
+from polymeans.spaces.learned_metric import LearnedMetric, exchange_rows
+from polymeans.spaces.maps import KernelMap
+from polymeans.spaces.spec import SpaceSpec, specify_space
 
 
 @dataclass
 class TransformedState(FitState):
-    """The space, and how the metric is found in it."""
+    """The space of the fit, and how the metric is found in it."""
 
     fitting: Fitting = field(init=False)
 
@@ -98,12 +84,12 @@ class TransformedKMeans(CentroidEstimator):
     spherical : bool or "auto", default="auto"
         Bring rows to length one, before and after the embedding. "auto": for rows that look like
         text, without negative entries and at most a tenth of the others above zero. Rows of zeros
-        count for nothing then.
+        do not count then.
     kernel : None, str, callable or "precomputed", default=None
         Cluster in the space of a kernel: any name of
         :func:`sklearn.metrics.pairwise.pairwise_kernels`, a function of two sets of rows that
-        returns the matrix of values, or "precomputed", where X is that matrix. Needs room for all
-        pairs of rows.
+        returns the matrix of values, or "precomputed", where X is that matrix (for new rows: their
+        values with the rows of the fit). Needs memory for all pairs of rows.
     kernel_params : dict, default=None
         Further arguments of the kernel, such as ``{"gamma": 0.1}``.
     algorithm : {"profile", "alternating"}, default="profile"
@@ -121,17 +107,18 @@ class TransformedKMeans(CentroidEstimator):
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 10, or 1 for given labels.
     refine : None or "exchange", default=None
-        "exchange": afterwards move single rows as long as that lowers the objective. It does, but
-        labels of documents were no better for it.
+        "exchange": afterwards move single rows as long as that lowers the objective. Labels of
+        documents were not better for it.
     max_iter : int, default=300
-        Steps of one start at most.
+        Iterations of one start at most.
     tol : float, default=0.0
-        Stop when the squared shifts of the centers add up to no more than this times the mean
-        variance. 0: when no label changes.
+        Stop when the squared shifts of all centroids add up to no more than this times the mean
+        variance of the features, or when no label changes.
     random_state : int, RandomState instance or None, default=None
-        Determines the starts.
+        Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
-        Threads to use. None: all cores, or one inside a joblib worker. -1: all cores.
+        Threads to use; the result does not depend on it. Resolved anew in each call. None: all
+        cores, or one inside a joblib worker. -1: all cores.
     verbose : int, default=0
         1 logs each start, 2 each iteration, to the logger "polymeans" at level INFO.
 
@@ -189,7 +176,7 @@ class TransformedKMeans(CentroidEstimator):
 
     Examples
     --------
-    Two parallel streaks of rows, cut across by k-means:
+    Two parallel streaks of rows, which plain k-means would divide along their length:
 
     >>> import numpy as np
     >>> from polymeans import KMeans, TransformedKMeans
@@ -252,8 +239,7 @@ class TransformedKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to transform; with ``kernel="precomputed"`` their kernel values with the rows of
-            the fit.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -264,11 +250,11 @@ class TransformedKMeans(CentroidEstimator):
         X = check_rows(self, X, reset=False)
         return self._transformed(X, "transform").astype(X.dtype, copy=False)
 
-    def _transformed(self, X: Any, wanted: str) -> NDArray[np.float64]:
-        self._needs_space(wanted)
-        with self._threads(work_of(X, self.n_clusters)):
+    def _transformed(self, X: Any, method: str) -> NDArray[np.float64]:
+        self._check_has_space(method)
+        with self._threads(n_multiplications(X, self.n_clusters)):
             inside = self._space.coordinates(X)
-            return self._metric.transform(inside) * self._space.length
+            return self._learned_metric.transform(inside) * self._space.length
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -278,11 +264,11 @@ class TransformedKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to cluster.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
+            How much each row counts. None: all alike.
 
         Returns
         -------
@@ -297,11 +283,11 @@ class TransformedKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows to measure.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
+            How much each row counts. None: all alike.
 
         Returns
         -------
@@ -317,7 +303,7 @@ class TransformedKMeans(CentroidEstimator):
 
     @property
     def components_(self) -> NDArray[np.float64]:
-        """The learned transform as a matrix, formed when asked for.
+        """The learned transform as a matrix, formed at each access.
 
         Without ``spherical_`` rows it applies to centred rows themselves, ``transform(X) =
         (X - X.mean(axis=0)) @ components_.T``, and has one column for each feature. Rows brought to
@@ -325,20 +311,15 @@ class TransformedKMeans(CentroidEstimator):
         embedding then.
         """
         check_is_fitted(self)
-        self._needs_space("components_", AttributeError)
-        matrix, turn = self._metric.matrix(), self._space.turn
-        matrix = matrix if turn is None else matrix @ turn.T
-        way = self._space.map
-        if not hasattr(way, "directions"):
-            if self.kernel is not None:
-                raise AttributeError(f"components_ are not finite for kernel={self.kernel!r}.")
-            return matrix @ np.asarray(way.known.T @ way.coefficients).T
-        return matrix if way.unit else matrix @ way.directions.T
+        self._check_has_space("components_", AttributeError)
+        if isinstance(self._space.map, KernelMap) and self.kernel is not None:
+            raise AttributeError(f"components_ are not finite for kernel={self.kernel!r}.")
+        return self._space.for_features(self._learned_metric.matrix())
 
-    def _needs_space(self, wanted: str, error: type[Exception] = NotImplementedError) -> None:
+    def _check_has_space(self, name: str, error: type[Exception] = NotImplementedError) -> None:
         if self._space is None:
             raise error(
-                f'{wanted} needs the directions that solver="cg" avoids to compute. Use '
+                f'{name} needs the directions that solver="cg" avoids to compute. Use '
                 'n_components=500, or solver="exact" where rows or features are few.'
             )
 
@@ -352,7 +333,7 @@ class TransformedKMeans(CentroidEstimator):
         tags.input_tags.pairwise = is_name(self.kernel, "precomputed")
         return tags
 
-    # --- what the base asks ------------------------------------------------------------------
+    # --- parameters and starts ---------------------------------------------------------------
 
     _uses_blas = True
     _state_class = TransformedState
@@ -362,104 +343,17 @@ class TransformedKMeans(CentroidEstimator):
         return self.n_clusters
 
     def _passes(self) -> int:
+        # Ten starts of k-means and about ten steps each, in fewer dimensions than the rows have.
         return 20
 
     def _check_own_parameters(self) -> None:
-        check_integer("n_clusters", self.n_clusters, 1)
-        if not is_name(self.rho, "auto"):
-            check_positive("rho", self.rho, 'Use "auto" if unsure.')
-            if self.lam is not None:
-                raise ValueError(
-                    f"rho={self.rho!r} and lam={self.lam!r} were both given, but each determines "
-                    'the other. Leave rho at "auto" or lam at None.'
-                )
-        if self.lam is not None:
-            check_positive("lam", self.lam, "Or give rho.")
-        check_positive("mu", self.mu)
-        if self.embedding is not None:
-            check_choice("embedding", self.embedding, EMBEDDINGS, "Or None for the full space.")
-        if not is_name(self.n_components, "auto"):
-            check_integer("n_components", self.n_components, 1, 'Use "auto" if unsure.')
-        if not is_name(self.spherical, "auto") and not isinstance(self.spherical, bool | np.bool_):
-            raise _kind(self.spherical)(
-                f'spherical must be True, False or "auto", got {self.spherical!r}.'
-            )
-        self._check_kernel()
-        if is_name(self.kernel, "precomputed") and self.spherical in (True, np.True_):
-            raise ValueError(
-                'spherical=True needs rows, but kernel="precomputed" gives products. Divide them '
-                "by the roots of their diagonal instead: K / np.sqrt(np.outer(d, d))."
-            )
-        check_choice("algorithm", self.algorithm, ALGORITHMS)
-        check_choice("solver", self.solver, (*SOLVERS, "cg"))
-        if self.refine is not None:
-            check_choice("refine", self.refine, ("exchange",), "Or None.")
-        if isinstance(self.init, str):
-            check_choice("init", self.init, INITS, "Or give labels, one for each row.")
-        if self.solver == "cg":
-            self._check_gradients()
-
-    def _check_kernel(self) -> None:
-        if isinstance(self.kernel, str):
-            from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
-
-            names = (*sorted(PAIRWISE_KERNEL_FUNCTIONS), "precomputed")
-            check_choice("kernel", self.kernel, names, "Or give a function of two sets of rows.")
-        elif self.kernel is not None and not callable(self.kernel):
-            raise TypeError(
-                "kernel must be None, a name, a function of two sets of rows, or "
-                f'"precomputed", got {self.kernel!r}.'
-            )
-        if self.kernel_params is not None and not isinstance(self.kernel_params, dict):
-            raise TypeError(
-                'kernel_params must be a dictionary such as {"gamma": 0.1}, got '
-                f"{self.kernel_params!r}."
-            )
-
-    def _check_gradients(self) -> None:
-        if is_name(self.init, "mixed"):
-            raise ValueError(
-                'solver="cg" has no whitened space for init="mixed" to start in. Use '
-                'init="k-means" or solver="exact".'
-            )
-        others = {
-            "embedding": (self.embedding, None),
-            "kernel": (self.kernel, None),
-            "refine": (self.refine, None),
-            "n_components": (self.n_components, "auto"),
-            "algorithm": (self.algorithm, "profile"),
-        }
-        for name, (value, needed) in others.items():
-            if value is not needed and not (isinstance(value, str) and value == needed):
-                raise ValueError(
-                    f'solver="cg" clusters in the full space and needs {name}={needed!r}, got '
-                    f'{value!r}. Use solver="auto".'
-                )
+        check_parameters(self)
 
     def _check_start(self, info: RowsInfo) -> Any:
-        n_samples, n_features = info.shape
-        if n_samples < self.n_clusters:
-            raise ValueError(
-                f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}. "
-                "Ask for fewer clusters or give more rows."
-            )
-        if is_name(self.kernel, "precomputed") and n_samples != n_features:
-            raise ValueError(
-                f'kernel="precomputed" needs the values of all pairs of rows, a square matrix, got '
-                f"X of shape {info.shape}."
-            )
-        largest = n_samples if self.kernel is not None else min(info.shape)
-        if not is_name(self.n_components, "auto") and self.n_components > largest:
-            raise ValueError(
-                f"n_components={self.n_components} is more than the {largest} dimensions that "
-                f'{n_samples} rows of {n_features} features can have. Use "auto".'
-            )
-        if isinstance(self.init, str):
-            return self.init
-        return check_labels("init", self.init, n_samples, (self.n_clusters,))[0]
+        return check_start(self, info)
 
-    def _reach(self, vectors: Any) -> float:
-        return 0.0  # labels to begin with are no coordinates
+    def _largest_center(self, vectors: Any) -> float:
+        return 0.0  # a start consists of labels, not of coordinates
 
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str):
@@ -476,42 +370,26 @@ class TransformedKMeans(CentroidEstimator):
         if self.lam is not None:
             rho = self.lam * (1 + self.mu) / self.mu
         ridge = Ridge(rho, float(self.mu))
-        rows, weights, state.fitting = begin(
-            X, weights, self._wish(X), ridge, self.n_clusters, generator
+        rows, weights, state.fitting = begin_fitting(
+            X, weights, self._space_spec(X), ridge, self.n_clusters, generator
         )
         # What is clustered has few coordinates for each row: it is kept in one piece.
         state.sources = [(rows, weights)]
 
-    def _wish(self, X: Any) -> Wish:
+    def _space_spec(self, X: Any) -> SpaceSpec:
         """The space that the parameters mean for these rows."""
-        spherical = self.spherical
-        if is_name(spherical, "auto"):
-            spherical = self.kernel is None and looks_like_text(X)
-        kind = self._embedding_kind(spherical, X.data if sp.issparse(X) else X)
-        n_components = self.n_components
-        if is_name(n_components, "auto"):
-            n_components = None if kind is None else 2 * self.n_clusters
-        solver = self.solver
-        plain = kind is None and self.kernel is None and n_components is None
         simple = self.refine is None and self.algorithm == "profile"
-        simple = simple and not is_name(self.init, "mixed")
-        if solver == "auto" and plain and simple and is_large(X):
-            solver = "cg"
-        params = dict(self.kernel_params or {})
-        return Wish(kind, n_components, bool(spherical), self.kernel, params, solver)
-
-    def _embedding_kind(self, spherical: bool, values: NDArray[Any]) -> str | None:
-        if self.kernel is not None:
-            return self.embedding  # "auto" depends on the kernel's values
-        negative = bool(values.size and values.min() < 0)
-        if is_name(self.embedding, "auto"):
-            return "cut" if spherical and not negative else "svd"
-        if is_name(self.embedding, "cut") and negative:
-            raise ValueError(
-                'embedding="cut" needs rows without negative entries, got entries down to '
-                f'{values.min():g}. Use embedding="svd".'
-            )
-        return self.embedding
+        return specify_space(
+            X,
+            self.n_clusters,
+            embedding=self.embedding,
+            n_components=self.n_components,
+            spherical=self.spherical,
+            kernel=self.kernel,
+            kernel_params=self.kernel_params,
+            solver=self.solver,
+            gradients_suffice=simple and not is_name(self.init, "mixed"),
+        )
 
     def _start(self, state: TransformedState) -> BaseCodebook:
         labels, fitting = state.start, state.fitting
@@ -541,9 +419,9 @@ class TransformedKMeans(CentroidEstimator):
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
     ) -> tuple[NDArray[np.int32], float]:
-        with self._threads(work_of(X, self.n_clusters)):
+        with self._threads(n_multiplications(X, self.n_clusters)):
             if self._space is not None:
-                inside = self._space.coordinates(X) / self._metric.scale
+                inside = self._space.coordinates(X) / self._learned_metric.scale
             else:
                 inside = prepared(X, self._unit, self.spherical_)
                 inside = inside if self._origin is None else inside - self._origin
@@ -551,55 +429,45 @@ class TransformedKMeans(CentroidEstimator):
 
     # --- what a fit leaves -------------------------------------------------------------------
 
-    def _vectors(self, codebook: MetricCodebook, state: TransformedState) -> dict[str, Any]:
+    def _vectors(self, codebook: LearnedMetricCodebook, state: TransformedState) -> dict[str, Any]:
         fitting = state.fitting
         slopes = codebook.slopes
         if fitting.space is None:
             slopes = state.frame.external_directions(slopes)
-        vectors = {
+        vectors: dict[str, Any] = {
             "_slopes": np.ascontiguousarray(slopes.T),
             "_offsets": codebook.offsets.copy(),
             "_space": fitting.space,
-            "_metric": None,
+            "_learned_metric": None,
             "_unit": fitting.unit,
             "_origin": fitting.origin,
-            "spherical_": fitting.wish.spherical,
+            "spherical_": fitting.spec.spherical,
             "n_components_": fitting.n_dims,
         }
         if fitting.space is not None:
-            vectors["_metric"] = LearnedMetric(
+            vectors["_learned_metric"] = LearnedMetric(
                 np.sqrt(fitting.space.squares + fitting.rho), codebook.weighted, fitting.rho
             )
             vectors["n_components_"] = len(fitting.space.squares)
         return vectors
 
     def _attributes(self, run: Run, state: TransformedState) -> dict[str, Any]:
-        fitting, scale = state.fitting, state.fitting.scale
-        space, rho = fitting.space, fitting.rho * scale
+        fitting, space = state.fitting, state.fitting.space
         vectors = self._vectors(run.codebook, state)
-        log_det = run.inertia / fitting.rho  # of I + W / rho
-        lam, n_dims = rho * self.mu / (1 + self.mu), fitting.n_dims
-        # log det(W + rho I) less n_dims log rho, without leaving the range of numbers.
-        log_scale = np.log(fitting.heaviest) + 2 * np.log(fitting.length)
         centers = None
         if space is not None:
-            white = run.codebook.means * vectors["_metric"].scale
-            centers = vectors["_metric"].transform(white) * space.length
+            white = run.codebook.means * vectors["_learned_metric"].scale
+            centers = vectors["_learned_metric"].transform(white) * space.length
         means = None
         if self.kernel is None:
             means = fitting.input_means(run.labels, state.runner.weights, self.n_clusters)
         history = self._history(run)
-        history["inertia"] *= scale
-        return vectors | {
+        history["inertia"] *= fitting.scale
+        attributes = vectors | fitting.objective_values(run.inertia)
+        return attributes | {
             "labels_": run.labels,
             "cluster_centers_": means,
             "centers_in_space_": centers,
-            "inertia_": run.inertia * scale,
-            "log_det_": float(log_det + n_dims * (np.log(fitting.rho) + log_scale)),
-            "objective_": float(0.5 * lam * (n_dims * (1 + np.log(2)) + log_det)),
-            "rho_": rho,
-            "lam_": lam,
-            "mu_": float(self.mu),
             "embedding_kind_": None if space is None else space.kind,
             "discarded_": 0.0 if space is None else space.discarded,
             "n_iter_": run.n_iter,
@@ -623,7 +491,3 @@ class TransformedKMeans(CentroidEstimator):
                 ConvergenceWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )
-
-
-def _kind(value: Any) -> type[Exception]:
-    return ValueError if isinstance(value, str | int | float) else TypeError

@@ -1,1 +1,1 @@
-"""What a set of centroids is: how it is stored, refitted to statistics, and what it costs."""
+"""Sets of centroids: how they are stored, refitted to statistics, and their inertia."""

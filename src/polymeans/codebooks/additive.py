@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.aggregation import center_later_sets, split
 
-#: Eigenvalues of the normalised system below this are directions the rows do not determine; pivots
-#: below the second call for a closer look, above the third for none at all.
-_UNDETERMINED, _POORLY_DETERMINED, _WELL_DETERMINED = 1e-10, 1e-7, 1e-2
+#: Share of the largest eigenvalue of the normalised system below which the rows do not determine a
+#: direction: of the sixteen digits of float64, fewer than six would be left along it.
+_UNDETERMINED = 1e-10
+
+#: Smallest squared pivot of a Cholesky factor for which the inverse is taken from it; below, the
+#: eigenvalues decide which directions are determined.
+_POORLY_DETERMINED = 1e-7
+
+#: Smallest squared pivot for which applying the inverse once leaves an error of rounding only.
+_WELL_DETERMINED = 1e-2
 
 
 def pair_masses(masses: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
@@ -49,7 +56,7 @@ def solve_additive(
 ) -> NDArray[np.float64]:
     """Best protocentroids for given labels, as near as possible to the present ones.
 
-    Directions the rows say nothing about (a shift from one set to another, protocentroids without
+    Directions the rows do not determine (a shift from one set to another, protocentroids without
     rows, parts of the grid that share none) stay as they are.
 
     Parameters
@@ -82,13 +89,12 @@ def solve_additive(
 def _inverse(system: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
     """The pseudo-inverse of a normalised system, and how often to apply it.
 
-    The second time removes what rounding left of the first, where that is anything. The quick
-    solve of trials (``polymeans.kernels.additive.refit_quickly``) shares the system, not this:
-    there a ridge bounds steps along poorly determined directions, here they are to be exact, and
-    undetermined ones exactly zero.
+    A second application removes rounding errors of the first. The solve of the search's trials
+    (``polymeans.kernels.additive.refit_quickly``) has the same system but a ridge, which bounds
+    steps along poorly determined directions; here they are exact, and undetermined ones zero.
     """
-    # Where nothing but shifts between sets was open, the system is positive definite by now, and a
-    # Cholesky factor will do.
+    # Where only shifts between sets were not determined, the system is positive definite by now,
+    # and a Cholesky factor suffices.
     try:
         factor = scipy.linalg.cho_factor(system, lower=True, check_finite=False)
         pivot = float(np.diag(factor[0]).min()) ** 2
@@ -117,7 +123,7 @@ def fit_additive(
     masses : ndarray of shape (k,)
         How much each counts.
     protocentroids : sequence of p arrays
-        Where to start; decides what the targets leave open.
+        Where to start; directions that the targets do not determine keep these values.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How few vectors make many: sets of protocentroids, combined one from each set.
+"""Combinations of protocentroids, one from each of several sets.
 
 p sets of ``h_1, ..., h_p`` vectors make ``k = h_1 · ... · h_p`` centroids, each the sum or the
 elementwise product of one *protocentroid* from every set. Centroid number ``c`` is in C order: the
@@ -44,6 +44,13 @@ def digits_of(codes: NDArray[np.integer], sizes: Sequence[int]) -> NDArray[np.in
     return np.array(np.unravel_index(codes, tuple(sizes)), dtype=np.int32).reshape(len(sizes), -1)
 
 
+def labels_per_set(codes: NDArray[np.int32], sizes: Sequence[int]) -> NDArray[np.int32]:
+    """The same with one column for each set: shape (n, p), also for p = 0."""
+    if len(sizes) == 0:
+        return np.empty((len(codes), 0), dtype=np.int32)
+    return np.ascontiguousarray(digits_of(codes, sizes).T)
+
+
 def center_later_sets(
     protocentroids: Sequence[NDArray[np.float64]], marginals: Sequence[NDArray[np.float64]]
 ) -> None:
@@ -62,11 +69,11 @@ def scale_later_sets(protocentroids: Sequence[NDArray[np.float64]]) -> None:
 
     Feature by feature, multiplying one set and dividing another by the same number changes no
     centroid. Signs are such that later sets have non-negative sums. A feature in which a later
-    set vanishes is zero in all centroids; the first set says so and the others are one there.
+    set vanishes is zero in all centroids: it becomes zero in the first set and one in the others.
     """
     first = protocentroids[0]
     for theta in protocentroids[1:]:
-        # Squares of extreme values would leave the range of a double: measure in their own unit.
+        # Squares of extreme values would leave the range of float64: divide by the largest first.
         unit = np.abs(theta).max(axis=0)
         unit[unit == 0] = 1.0
         scale = unit * np.sqrt(np.mean((theta / unit) ** 2, axis=0))

@@ -1,8 +1,8 @@
-"""The metric found as published: alternate the transform T and its targets Z.
+"""The learned metric found as published: the transform T and its targets Z are alternated.
 
 Z enters the next T through ``X Z'`` alone, and with ``Z = T X (I - nu K)`` that is
 ``(total - nu W) T'``: no pass over rows. For fixed labels the alternation converges to what
-:class:`~polymeans.codebooks.metric.MetricCodebook` has in closed form.
+:class:`~polymeans.codebooks.learned_metric.LearnedMetricCodebook` has in closed form.
 """
 
 from typing import Self
@@ -12,14 +12,17 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import State
-from polymeans.codebooks.metric import MetricCodebook
+from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.core.statistics import CellStatistics
 
-#: Alternations at most, and the relative change of T below which they end.
-_MOST, _SETTLED = 5000, 1e-12
+#: Alternations at most: small ``rho`` takes thousands of them.
+_MOST_ALTERNATIONS = 5000
+
+#: Relative change of T below which alternations end: some thousand units of rounding.
+_SETTLED = 1e-12
 
 
-class AlternatingCodebook(MetricCodebook):
+class AlternatingCodebook(LearnedMetricCodebook):
     """k centers in a metric found step by step.
 
     Parameters
@@ -52,7 +55,7 @@ class AlternatingCodebook(MetricCodebook):
         return self.rho * (2 * value / lam - r + r * np.log(lam / 2) - r * np.log(lam))
 
     def _settle(self, statistics: CellStatistics) -> NDArray[np.float64]:
-        """Find the transform for these statistics, once; the scatter within clusters."""
+        """Find the transform for these statistics, once, and return the scatter within clusters."""
         weighted = self._reduce(statistics)[0] * np.sqrt(self.squares + self.rho)
         within = np.diag(self.squares) - weighted.T @ weighted
         if self._settled_for is not statistics.version:
@@ -104,7 +107,7 @@ def settle(
     total = np.diag(squares)
     pulled = total - nu * within
     roots = np.sqrt(squares + lam)
-    for _ in range(_MOST):
+    for _ in range(_MOST_ALTERNATIONS):
         previous, T = T, transform_step(pulled @ T.T, roots, lam)
         if np.abs(T - previous).max() <= _SETTLED * np.abs(T).max():
             return T, True

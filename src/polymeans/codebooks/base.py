@@ -1,4 +1,4 @@
-"""What every set of centroids answers; see :class:`polymeans.core.contracts.Codebook`."""
+"""The base of all sets of centroids; see :class:`polymeans.core.contracts.Codebook`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from polymeans.core.frame import Frame
 from polymeans.core.statistics import Statistics
 
 if TYPE_CHECKING:
-    from polymeans.kernels.rows import Book
+    from polymeans.kernels.rows import Book, GridBook
 
 #: Numbers and arrays a codebook consists of, by name.
 State = dict[str, Any]
@@ -21,7 +21,7 @@ Totals = TypeVar("Totals", bound=Statistics)
 
 
 class CentersTable(Protocol):
-    """Centroids as dense rows meet them: all of them in a table."""
+    """Centroids for dense rows: all of them in a table."""
 
     n_clusters: int
     centers: NDArray[Any]
@@ -32,7 +32,7 @@ class CentersTable(Protocol):
 
 
 class NumeratorsTable(Protocol):
-    """Centroids as sparse rows meet them: ``array[j] / denominators[j]``."""
+    """Centroids for sparse rows: ``array[j] / denominators[j]``."""
 
     n_clusters: int
     n_features: int
@@ -49,17 +49,17 @@ class NumeratorsTable(Protocol):
 
 
 class BaseCodebook(ABC, Generic[Totals]):
-    """Defaults of the contract, and what subclasses have to give.
+    """Defaults of the contract; subclasses give the abstract methods.
 
-    A codebook never touches rows. It is refitted from what they add up to, so it can be pickled,
-    sent, and refitted elsewhere.
+    A codebook never accesses rows. It is refitted from their sums, so it can be pickled, sent, and
+    refitted in another process.
     """
 
-    #: What the rows are summed into: clusters, protocentroids, or nothing until features are asked.
+    #: What the rows are summed into: clusters, protocentroids, or some features at a time.
     needs: Literal["cells", "marginals", "deferred"] = "cells"
-    #: What a runner has to offer beyond labels and totals: "feature_sums", "products".
+    #: What a runner must provide beyond labels and totals: "feature_sums", "products".
     requires: frozenset[str] = frozenset()
-    #: How rows find their centroid, see :mod:`polymeans.engine.assignment`.
+    #: Which assigner finds the nearest centroid, see :mod:`polymeans.engine.assignment`.
     kind: str = "table"
     #: A change of one cluster may move all centroids.
     entangled: bool = False
@@ -86,8 +86,8 @@ class BaseCodebook(ABC, Generic[Totals]):
         """Numbers stored."""
 
     @property
-    def book(self) -> "Book":
-        """The centroids as kernels take them; those of a learned metric have none."""
+    def book(self) -> "Book | GridBook":
+        """The centroids as kernels take them; a learned metric has no such form."""
         raise TypeError(f"{type(self).__name__} has no centroids that kernels know.")
 
     @abstractmethod
@@ -96,14 +96,15 @@ class BaseCodebook(ABC, Generic[Totals]):
 
     @abstractmethod
     def inertia(self, statistics: Totals) -> float:
-        """The objective for the statistics' labels; NaN where only the rows can tell."""
+        """The objective for the statistics' labels; NaN where it takes a pass over the rows."""
 
     def advance(
         self, statistics: Totals, measure: Callable[[], float]
     ) -> tuple[float, NDArray[np.float64]]:
-        """:meth:`inertia` of the present centroids, then :meth:`refit`: both in one go.
+        """:meth:`inertia` of the present centroids, then :meth:`refit`.
 
-        ``measure`` gives the inertia by a pass over the rows, where only that can tell.
+        ``measure`` returns the inertia by a pass over the rows, for where statistics do not
+        determine it.
         """
         inertia = self.inertia(statistics)
         if np.isnan(inertia):
@@ -111,7 +112,7 @@ class BaseCodebook(ABC, Generic[Totals]):
         return inertia, self.refit(statistics)
 
     def explicit(self, frame: Frame) -> "BaseCodebook":
-        """The codebook as a user will hold it: divided and rounded to the rows' dtype."""
+        """The codebook a user receives: divided and rounded to the rows' dtype."""
         return self
 
     @abstractmethod

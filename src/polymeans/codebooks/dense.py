@@ -85,8 +85,6 @@ def table_inertia(centers: NDArray[Any], statistics: CellStatistics) -> float:
 
 def table_cost(centers: NDArray[Any], statistics: CellStatistics) -> float:
     """The same without ``Σ w |x|²``, which does not depend on the centroids."""
-    from polymeans.kernels import sums
+    from polymeans.kernels.cluster_sums import closed_form_inertia
 
-    return sums.closed_form_inertia(
-        centers, statistics.frame.origin, statistics.mass, statistics.sums
-    )
+    return closed_form_inertia(centers, statistics.frame.origin, statistics.mass, statistics.sums)

@@ -1,9 +1,9 @@
 """Centroids that are an offset plus a product of sparse factors.
 
-What the engine sees is the table of centroids, multiplied out: it is small beside the rows, and
-every assigner can use it. What is fitted, kept and applied to new rows are the factors. Given
-labels the objective is, up to a constant, the weighted squared distance of the cluster means to
-the centroids, so refitting is a weighted matrix factorization of the means.
+The engine uses the table of centroids, multiplied out: it is small beside the rows, and every
+assigner can use it. The factors are fitted, kept, and applied to new rows. Given labels the
+objective is, up to a constant, the weighted squared distance of the cluster means to the centroids,
+so refitting is a weighted matrix factorization of the means.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,15 @@ from polymeans.codebooks.table import TableCodebook
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
 
-#: Improves factors of (target, weights, factors).
+#: Weight of a cluster without rows, as a share of the least weight of those with rows: negligible
+#: beside any of them.
+_EMPTY_WEIGHT = 1e-3
+
+#: Least weight, as a share of the largest: with less, the rounding errors of heavy rows (1e-16 of
+#: their squares) would come near to a light row's own squares and determine its entries.
+_LEAST_WEIGHT = 1e-12
+
+#: Function of (target, weights, factors) that returns better factors.
 Update = Callable[
     [NDArray[np.float64], NDArray[np.float64], list[sp.csr_array]], Sequence[sp.csr_array]
 ]
@@ -37,12 +45,12 @@ def multiplied_out(factors: Sequence[sp.csr_array], offset: NDArray[Any], dtype:
 def balanced_weights(mass: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights of means for a factorization, relative to the largest.
 
-    A cluster without rows stays where it is as far as that costs the others nothing. What counts
-    for next to nothing beside others still has a say in its own row, or noise would have it.
+    Clusters without rows have a small weight, so that their centroids stay where they are if that
+    costs the others next to nothing. No weight is so small that rounding would determine the row.
     """
     weights = mass / mass.max()
-    least = 1e-3 * weights[mass > 0].min()
-    return np.maximum(np.where(mass > 0, weights, least), 1e-12)
+    least = _EMPTY_WEIGHT * weights[mass > 0].min()
+    return np.maximum(np.where(mass > 0, weights, least), _LEAST_WEIGHT)
 
 
 class FactoredCodebook(TableCodebook):
@@ -114,7 +122,7 @@ class FactoredCodebook(TableCodebook):
         return sum(factor.nnz for factor in self.factors)
 
     def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
-        """Fit the factors to the means, unless that would not help; how far centroids went."""
+        """Fit the factors to the means if that lowers the objective; how far centroids went."""
         if self.update is None:
             return np.zeros(self.n_clusters)
         weights = balanced_weights(statistics.mass)

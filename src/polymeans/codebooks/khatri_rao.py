@@ -1,7 +1,7 @@
 """Codebooks whose centroids are combinations of protocentroids.
 
-What the engine asks of a codebook, they answer from ``h_1 + ... + h_p`` vectors. Sums never see
-their centroids at all. Products keep them (``stored``) or build them a few at a time.
+They are represented by ``h_1 + ... + h_p`` vectors. Sums never form their centroids. Products keep
+them (``stored``) or form them a few at a time.
 """
 
 from abc import abstractmethod
@@ -29,8 +29,13 @@ from polymeans.core.threads import running_threads
 if TYPE_CHECKING:
     from polymeans.kernels.rows import Book, GridBook
 
-#: Centroids built at a time where they are not all kept.
+#: Centroids formed at a time where they are not all kept: some megabytes for a thousand features,
+#: and enough for the overhead of a call to be small.
 CHUNK = 1024
+
+#: Inertia, as a share of the terms it is the difference of, below which fewer than ten of the
+#: sixteen digits of float64 are left, so that a pass over the rows measures it instead.
+_CANCELLED = 1e-6
 
 
 class GridCodebook(BaseCodebook[Totals]):
@@ -47,7 +52,7 @@ class GridCodebook(BaseCodebook[Totals]):
     full : ndarray of shape (h_1 + ... + h_p, n_all_features), default=None
         The same with features no (sparse) row uses, if they are not zero there.
     for_sparse_rows : bool, default=False
-        Norms of all centroids will be asked for.
+        Norms of all centroids are part of :attr:`book`.
     """
 
     multiply = False
@@ -65,9 +70,9 @@ class GridCodebook(BaseCodebook[Totals]):
         self.n_features = protocentroids.shape[1]
         self.n_clusters = int(np.prod(self.sizes))
         self.full = full
-        #: The protocentroids as fitted, and as they are seen: rounded to the rows' dtype.
+        #: The protocentroids as fitted, and rounded to the rows' dtype.
         self.precise = protocentroids.astype(np.float64)
-        self.seen = self.precise.copy()
+        self.rounded = self.precise.copy()
         self.for_sparse_rows = for_sparse_rows
 
     @property
@@ -114,7 +119,7 @@ class GridCodebook(BaseCodebook[Totals]):
         return combine(sets, "product" if self.multiply else "sum").astype(frame.dtype)
 
     def state(self) -> State:
-        """Protocentroids as fitted and as seen, and their sets."""
+        """Protocentroids as fitted and rounded, and their sets."""
         return {
             "protocentroids": self.protocentroids,
             "precise": self.precise,
@@ -141,7 +146,7 @@ class GridCodebook(BaseCodebook[Totals]):
 
     def _round(self) -> None:
         self.protocentroids = self.precise.astype(self.protocentroids.dtype)
-        self.seen = self.protocentroids.astype(np.float64)
+        self.rounded = self.protocentroids.astype(np.float64)
         self.full = None
 
 
@@ -149,7 +154,7 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
     """Centroids that are sums of protocentroids; see :mod:`polymeans.codebooks.additive`."""
 
     needs = "marginals"
-    kind = "sums"
+    kind = "sum_grid"
 
     @property
     def half_norms(self) -> NDArray[np.float64]:
@@ -162,21 +167,21 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
         return theta @ theta.T
 
     def about(self, origin: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """The protocentroids as they are seen, the first set measured from the origin."""
+        """The rounded protocentroids, the first set measured from the origin."""
         if not np.any(origin):
-            return self.seen
-        theta = self.seen.copy()
+            return self.rounded
+        theta = self.rounded.copy()
         theta[: self.sizes[0]] -= origin
         return theta
 
     def refit(self, statistics: MarginalStatistics) -> NDArray[np.float64]:
         """Move all protocentroids to their best place; how far each centroid went."""
-        before = self.seen
+        before = self.rounded
         theta = self.solve(statistics)
         theta[: self.sizes[0]] += statistics.frame.origin
         self.precise = theta
         self._round()
-        step = self.seen - before
+        step = self.rounded - before
         # |Σ_q step of c's member of set q|² from inner products of the steps alone.
         squares = 2 * combined_half_norms(step @ step.T, self.sizes)
         return np.sqrt(np.maximum(squares, 0.0))
@@ -193,7 +198,7 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
     def inertia(self, statistics: MarginalStatistics) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows.
 
-        NaN where that cannot be told accurately.
+        NaN where that is not accurate.
         """
         theta = self.about(statistics.frame.origin)
         system = pair_masses(statistics.mass, self.sizes)
@@ -201,9 +206,9 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
         squares = float(np.sum(system * gram))
         products = float(np.einsum("ij,ij->", theta, statistics.sums))
         inertia = statistics.total_square + squares - 2 * products
-        # Vectors far out that cancel each other would leave nothing but rounding errors.
+        # Long protocentroids of different sets that cancel each other would leave rounding errors.
         terms = float(np.sum(np.diag(system) * np.diag(gram)))
-        if inertia < 1e-6 * max(terms, abs(products)):
+        if inertia < _CANCELLED * max(terms, abs(products)):
             return np.nan
         return max(0.0, inertia)
 
@@ -251,9 +256,9 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
     full : ndarray of shape (h_1 + ... + h_p, n_all_features), default=None
         The same with features no (sparse) row uses, if they are not zero there.
     for_sparse_rows : bool, default=False
-        Norms of all centroids will be asked for.
+        Norms of all centroids are part of :attr:`book`.
     stored : bool, default=True
-        Keep all centroids: faster, for k x d numbers.
+        Keep all centroids: faster, but k x d numbers.
     """
 
     multiply = True
@@ -269,7 +274,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
         super().__init__(protocentroids, sizes, full, for_sparse_rows)
         self.stored = stored
         if not stored:
-            self.needs, self.kind = "deferred", "products"
+            self.needs, self.kind = "deferred", "product_grid"
             self.requires = frozenset({"feature_sums"})
         self.denominators = np.ones(self.n_clusters)
         self.squared_norms = np.zeros(self.n_clusters)
@@ -321,7 +326,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
         return super().book
 
     def state(self) -> State:
-        """Protocentroids as fitted and as seen, and their sets."""
+        """Protocentroids as fitted and rounded, and their sets."""
         return super().state() | {"stored": self.stored}
 
     @staticmethod
@@ -369,10 +374,10 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
         return running_threads().map(function, blocks)
 
     def _block_cost(self, statistics: DeferredStatistics, first: int, last: int) -> float:
-        from polymeans.kernels import sums as kernels
+        from polymeans.kernels.cluster_sums import closed_form_inertia
 
         sums = statistics.feature_sums(first, last)
         part = self.protocentroids[:, first:last]
         centers = self._products(part, 0, self.n_clusters).astype(part.dtype)
         origin = statistics.frame.origin[first:last]
-        return kernels.closed_form_inertia(centers, origin, statistics.mass, sums)
+        return closed_form_inertia(centers, origin, statistics.mass, sums)

@@ -2,9 +2,9 @@
 
 The sum of squared distances of a cluster's rows to a point ``c`` is that to their mean plus
 ``mass * |mean - c|²``, so the best ``c`` in the ball is the nearest one to the mean: the Euclidean
-projection. Projecting after each update, as Sculley does, is therefore no heuristic but the exact
-update, and the objective never rises. (He, and the paper on QuicK-means, project by bisection up
-to a tolerance; here the projection is exact.)
+projection. Projecting after each update, as Sculley does, is therefore the exact update, and the
+objective never rises. (Sculley and the paper on QuicK-means project by bisection up to a tolerance;
+here the projection is exact.)
 """
 
 from typing import Any, Self
@@ -17,6 +17,10 @@ from polymeans.codebooks.table import TableCodebook
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
 from polymeans.core.threads import running_threads
+
+#: Share by which a radius is reduced first if rounding leaves an entry too many: some units of
+#: rounding; four times as much after each attempt.
+_LESS_RADIUS = 2.0**-50
 
 
 def project_onto_l1_ball(vectors: NDArray[Any], radius: float) -> NDArray[np.float64]:
@@ -49,7 +53,7 @@ def project_onto_l1_ball(vectors: NDArray[Any], radius: float) -> NDArray[np.flo
 def radius_for_budget(vectors: NDArray[np.float64], n_nonzeros: int) -> float:
     """Largest radius for which the projections of all rows together have so few non-zeros.
 
-    Nothing is searched for. With entries sorted by size and ``g_j`` the gap of the j-th to the
+    It has a closed form. With entries sorted by size and ``g_j`` the gap of the j-th to the
     largest one, entry j of a row is above zero once the radius exceeds ``Σ_{i<j} (g_j - g_i)``; the
     budget is met up to the next such value, all rows taken together.
 
@@ -105,7 +109,7 @@ class L1Codebook(TableCodebook):
         self.radius = radius
         self.n_nonzeros = n_nonzeros
         self.offset = np.zeros(self.n_features) if offset is None else offset.astype(np.float64)
-        #: Sparse rows follow the features of moved rows unless told that everything has changed.
+        #: Assigners of sparse rows follow only features of moved rows unless this is set.
         self.entangled = frame.is_sparse or n_nonzeros is not None
         #: Under one budget a centroid cannot be put onto a row without the others.
         self.relocates = n_nonzeros is None
@@ -117,7 +121,7 @@ class L1Codebook(TableCodebook):
         return int(np.count_nonzero(self.sparse))
 
     def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
-        """Move centroids to the best places the ball has; how far each one went."""
+        """Move centroids to the best points of the ball; how far each one went."""
         changed = statistics.changed
         if self.n_nonzeros is not None:
             changed = np.arange(self.n_clusters)
@@ -133,16 +137,16 @@ class L1Codebook(TableCodebook):
         return self._take(sparse, radius)
 
     def _nearest(self, means: NDArray[np.float64]) -> tuple[NDArray[Any], float]:
-        """Where in the ball the projections are, in the rows' dtype, and the radius."""
+        """Projections onto the ball less its center, in the rows' dtype, and the radius."""
         means = np.ascontiguousarray(means - self.offset)
         if self.n_nonzeros is None:
             assert self.radius is not None
             best = project_onto_l1_ball(means, self.radius)
             return best.astype(self.dtype), self.radius
-        radius, less = radius_for_budget(means, self.n_nonzeros), 2.0**-50
+        radius, less = radius_for_budget(means, self.n_nonzeros), _LESS_RADIUS
         while True:
             best = project_onto_l1_ball(means, radius).astype(self.dtype)
-            # An entry that is zero at this very radius may come out a rounding error above.
+            # An entry that is zero at exactly this radius may be a rounding error above zero.
             if np.count_nonzero(best) <= self.n_nonzeros:
                 return best, radius
             radius, less = max(0.0, radius * (1 - less)), min(1.0, 4 * less)

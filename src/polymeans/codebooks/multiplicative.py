@@ -1,8 +1,8 @@
 """Centroids that are elementwise products of protocentroids.
 
-Given labels, every feature is a problem of its own: a weighted rank-one approximation of the grid
-of cell means. Each set in turn has a closed form while the others stand still, and sweeping over
-the sets costs nothing beside a pass over the rows, so it is repeated until it has converged.
+Given labels, features are independent of each other: each is a weighted rank-one approximation of
+the grid of cell means. Each set in turn has a closed form while the others are fixed. A sweep over
+the sets is cheap beside a pass over the rows, so sweeps are repeated until they converge.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.aggregation import scale_later_sets, split
 
-#: Sweeps at most, and the relative gain at which they stop.
+#: Sweeps at most, and the relative gain at which they stop: the next refit continues from here, so
+#: the last digits are not worth a sweep.
 SWEEPS, SWEEP_TOL = 20, 1e-6
 
-#: Features fitted together: enough to keep vector registers busy, few enough that the sums of all
-#: cells stay small where they are formed anew for each block.
-_BLOCK, _BLOCK_NUMBERS = 64, 2**21
+#: Features fitted together at most: enough for full vector registers.
+_BLOCK = 64
+
+#: Numbers a block of features may take for all cells, 16 MiB of float64, where sums are formed anew
+#: for each block.
+_BLOCK_NUMBERS = 2**21
 
 
 def feature_blocks(n_features: int, n_clusters: int) -> list[tuple[int, int]]:
@@ -55,10 +59,10 @@ def sweep_block(
     sweeps : int
         Rounds over all sets at most.
     """
-    from polymeans.kernels import khatri_rao
+    from polymeans.kernels.multiplicative import SweepBuffers, sweep_products
 
     width = block[1] - block[0]
-    khatri_rao.sweep_products(
+    sweep_products(
         sums,
         base,
         masses,
@@ -68,9 +72,7 @@ def sweep_block(
         sweeps,
         SWEEP_TOL,
         stacked,
-        np.empty((max(sizes), width)),
-        np.empty((max(sizes), width)),
-        np.empty(width),
+        SweepBuffers(np.empty((max(sizes), width)), np.empty((max(sizes), width)), np.empty(width)),
     )
 
 
@@ -80,11 +82,11 @@ def fit_multiplicative(
     protocentroids: Sequence[NDArray[np.float64]],
     sweeps: int = SWEEPS,
 ) -> list[NDArray[np.float64]]:
-    """Protocentroids whose products serve the rows of each cell best.
+    """Protocentroids whose products are nearest to the rows of each cell.
 
     Minimises ``Σ_c masses[c] |v_c|² - 2 sums[c] · v_c`` over products ``v_c``, by alternating exact
-    solves, and never ends above where it started. A coordinate the rows say nothing about keeps
-    its value.
+    solves, and never ends above where it started. A coordinate the rows do not determine keeps its
+    value.
 
     Parameters
     ----------

@@ -24,11 +24,9 @@ from polymeans.core.statistics import MarginalStatistics
 if TYPE_CHECKING:
     from polymeans.kernels.subspaces import Views
 
-#: Rounds over the pairs of views in a refit, and the relative gain below which they end.
+#: Rounds over the pairs of views in a refit at most, and the relative gain below which they end:
+#: a few rounds suffice, and beyond twelve digits the gain is rounding.
 _SWEEPS, _SETTLED = 50, 1e-12
-
-#: Lengths below this share of the longest are rounding noise, not a direction.
-NOTHING = 1e-10
 
 
 class OrthogonalCodebook(AdditiveCodebook):
@@ -58,7 +56,7 @@ class OrthogonalCodebook(AdditiveCodebook):
         self.views = views
 
     def solve(self, statistics: MarginalStatistics) -> NDArray[np.float64]:
-        """Cluster means within the subspaces that suit them best; turns the subspaces."""
+        """Cluster means within the subspaces that suit them best; rotates the subspaces."""
         from polymeans.kernels.subspaces import flatten_means, rotate
 
         masses = np.diag(pair_masses(statistics.mass, self.sizes)).copy()
@@ -87,61 +85,16 @@ class OrthogonalCodebook(AdditiveCodebook):
 
 
 def make_views(sizes: Sequence[int], n_features: int) -> "Views":
-    """Subspaces for clusterings of these sizes: none yet, but room for them."""
+    """Subspaces of dimension zero for clusterings of these sizes, with memory for k - 1 each."""
     from polymeans.kernels.subspaces import Views
 
-    room = np.asarray(sizes, dtype=np.int64) - 1
+    most_dims = np.asarray(sizes, dtype=np.int64) - 1
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+    places = np.concatenate([[0], np.cumsum(most_dims)]).astype(np.int64)
     basis = np.zeros((int(places[-1]), n_features))
-    return Views(starts, places, np.zeros(len(room), dtype=np.int64), basis)
+    return Views(starts, places, np.zeros(len(most_dims), dtype=np.int64), basis)
 
 
 def basis_of(views: "Views", s: int) -> NDArray[np.float64]:
     """Orthonormal rows that span a view's subspace."""
     return views.basis[views.places[s] : views.places[s] + views.dims[s]]
-
-
-def principal_directions(
-    deviations: NDArray[np.float64],
-    masses: NDArray[np.float64],
-    basis: NDArray[np.float64] | None = None,
-    floor: float = 0.0,
-) -> tuple[NDArray[np.float64], float]:
-    """Directions in which a view's centers vary, the strongest first, and their variance.
-
-    The largest entry of every direction is positive, so nothing depends on how a basis happened to
-    be found.
-
-    Parameters
-    ----------
-    deviations : ndarray of shape (k, n_features)
-        Centers less the mean of all rows.
-    masses : ndarray of shape (k,)
-        Shares of the rows.
-    basis : ndarray of shape (m, n_features), default=None
-        Orthonormal rows that span the view; None: what the centers span.
-    floor : float, default=0
-        Lengths that rounding may account for.
-
-    Returns
-    -------
-    directions : ndarray of shape (m, n_features)
-        Orthonormal rows.
-    variance : float
-        Between the centers, along all of them.
-    """
-    weighted = np.sqrt(masses)[:, None] * deviations
-    if basis is None:
-        _, lengths, directions = np.linalg.svd(weighted, full_matrices=False)
-        n_dims = min(len(masses) - 1, np.count_nonzero(lengths > max(floor, NOTHING * lengths[0])))
-        directions = directions[:n_dims]
-    elif len(basis):
-        _, _, turn = np.linalg.svd(weighted @ basis.T)
-        directions = turn @ basis
-    else:
-        directions = basis
-    variance = float(np.sum((weighted @ directions.T) ** 2))
-    largest = np.argmax(np.abs(directions), axis=1)
-    signs = np.sign(directions[np.arange(len(directions)), largest])
-    return directions * signs[:, None], variance

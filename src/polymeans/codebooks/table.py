@@ -1,7 +1,7 @@
-"""Centroids with a structure of their own that the engine sees as a table.
+"""The base of structured centroids that the engine uses as a table.
 
-Multiplied or added out, centroids are small beside the rows, and every assigner can use them. What
-is behind the table, and how it follows from cluster means, is up to subclasses.
+Multiplied or added out, centroids are small beside the rows, and every assigner can use them.
+Subclasses define what the table is made of and how it follows from cluster means.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -49,10 +49,10 @@ class TableCodebook(BaseCodebook[CellStatistics]):
         step = centers.astype(np.float64) - self.centers
         self.centers = centers
         if len(self.rank):
-            from polymeans.kernels import sums
+            from polymeans.kernels.cluster_sums import divide_rows
 
-            # In the order in which whoever is given these centroids will sum them.
-            sums.divide_rows(
+            # In the order in which ``Frame.internal_sparse`` sums them for new rows.
+            divide_rows(
                 centers,
                 self.denominators,
                 0,

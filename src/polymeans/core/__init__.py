@@ -1,4 +1,4 @@
-"""What every room of the library knows: contracts, frames, exact sums, threads.
+"""What all rooms of the library use: contracts, frames, exact sums, threads.
 
 Nothing here looks at a label or a centroid. Kernels are the only room below.
 """

@@ -1,7 +1,7 @@
 """How many threads, and how work is spread over them without changing a bit of the result.
 
 Kernels release the GIL, so plain Python threads are enough: no OpenMP, no numba threading layer,
-nothing that hangs after a fork or fights with another library's pool. The pool lives for one
+nothing that hangs after a fork or conflicts with another library's pool. The pool exists for one
 call.
 """
 
@@ -52,7 +52,7 @@ def effective_n_threads(n_threads: int | None = None) -> int:
         available = min(available, int(granted))
     backend, _ = joblib.parallel.get_active_backend()
     nested = getattr(backend, "nesting_level", 0) or 0
-    # A worker process is told its share by OMP_NUM_THREADS; other workers have one core each.
+    # OMP_NUM_THREADS gives a worker process its share; other workers have one core each.
     if nested and not (granted.isdigit() and _is_process_worker()):
         return 1
     return available
@@ -73,7 +73,7 @@ def _blas_controller() -> Any:
 
 
 class _OneBlasThread:
-    """Keeps BLAS to one thread while anybody wants it, however fits in several threads overlap."""
+    """Keeps BLAS to one thread while any of several overlapping fits needs it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -81,14 +81,14 @@ class _OneBlasThread:
         self._limit: Any = None
 
     def begin(self) -> None:
-        """Somebody wants it."""
+        """One more fit needs it."""
         with self._lock:
             if self._n_users == 0:
                 self._limit = _blas_controller().limit(limits=1, user_api="blas")
             self._n_users += 1
 
     def end(self) -> None:
-        """They do not want it any more; the last one gives the threads back."""
+        """One fit less needs it; the last one restores the number of threads."""
         with self._lock:
             self._n_users -= 1
             if self._n_users == 0:
@@ -129,7 +129,7 @@ class Threads:
         if self._one_blas_thread:
             _one_blas_thread.end()
         if self._pool is not None:
-            # An interrupt must not wait for work nobody wants any more.
+            # An interrupt must not wait for work whose result is not used any more.
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 

@@ -1,4 +1,4 @@
-"""What several generators share."""
+"""Checks and draws that several generators share."""
 
 from numbers import Real
 from typing import Any
@@ -10,8 +10,9 @@ from sklearn.utils.random import sample_without_replacement
 
 def check_range(name: str, value: Any, smallest: float, largest: float = np.inf) -> None:
     """Raise unless ``value`` is a finite number between ``smallest`` and ``largest``."""
-    if isinstance(value, Real) and np.isfinite(value) and smallest <= value <= largest:
-        return
+    if isinstance(value, Real) and np.isfinite(float(value)):
+        if smallest <= float(value) <= largest:
+            return
     wanted = f"a finite number of at least {smallest:g}"
     if np.isfinite(largest):
         wanted = f"a number between {smallest:g} and {largest:g}"
@@ -20,13 +21,28 @@ def check_range(name: str, value: Any, smallest: float, largest: float = np.inf)
 
 
 def balanced(rng: np.random.RandomState, n_samples: int, n_kinds: int) -> NDArray[np.int64]:
-    """Kinds 0 to ``n_kinds - 1``, each as often as any other give or take one, in random order."""
+    """Kinds 0 to ``n_kinds - 1`` in random order; their numbers differ by at most one."""
     if n_kinds > n_samples:
-        # Kinds may be too many to list.
+        # There may be too many kinds for a permutation of all.
         kinds = sample_without_replacement(n_kinds, n_samples, random_state=rng)
     else:
-        # The permutation says which kinds have one row more.
+        # The permutation decides which kinds have one row more.
         kinds = rng.permutation(n_kinds)[np.arange(n_samples) % n_kinds]
     kinds = kinds.astype(np.int64)
     rng.shuffle(kinds)
     return kinds
+
+
+def text_lengths(rng: np.random.RandomState, n_samples: int, mean: float) -> NDArray[np.int64]:
+    """Numbers of words, at least one each: Poisson with a mean that is random (gamma), too."""
+    return np.maximum(1, rng.poisson(mean * rng.gamma(2.0, 0.5, size=n_samples)))
+
+
+def zipf_ranks(
+    rng: np.random.RandomState, n_ranks: int, size: int, shift: int = 0
+) -> NDArray[np.int64]:
+    """Ranks from 0, rank r in proportion to ``1 / (r + 1 + shift)``."""
+    cumulative = np.cumsum(1.0 / (np.arange(1, n_ranks + 1) + shift))
+    draws = rng.random_sample(size) * cumulative[-1]
+    # By rounding a draw may equal the last sum.
+    return np.minimum(np.searchsorted(cumulative, draws, side="right"), n_ranks - 1)

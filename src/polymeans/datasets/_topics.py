@@ -1,10 +1,10 @@
-"""Words of generated posts: what all use, and what each topic prefers, the most typical first."""
+"""Words of generated posts: those of all posts and those of each topic, most frequent first."""
 
 from typing import NamedTuple
 
 
 class Topic(NamedTuple):
-    """What posts may be about."""
+    """A topic of posts and the words it prefers."""
 
     name: str
     group: str  #: topics of the same group are related
@@ -35,7 +35,7 @@ GENERAL = _words(
     """
 )
 
-#: Groups take turns, so that a few topics come from as many groups as possible.
+#: Groups alternate, so that few topics come from as many groups as possible.
 TOPICS = (
     _topic(
         "space",

@@ -1,4 +1,4 @@
-"""Sparse rows that look like text and whose topics are known."""
+"""Sparse rows with word statistics like those of text, and known topics."""
 
 from typing import Any
 
@@ -9,10 +9,15 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 
 from polymeans._validation import check_integer
-from polymeans.datasets._common import check_range
+from polymeans.datasets._common import check_range, text_lengths, zipf_ranks
 
-#: Words a topic prefers. Fewer make topics that share almost nothing, more wash them out.
+#: Words a topic prefers. With much fewer, topics have almost no words in common; with much more,
+#: they hardly differ.
 _TOPIC_WORDS = 500
+
+#: Share of its topic words that a document takes from a second topic, at most: below one half, so
+#: that the first topic remains the larger one.
+_MOST_SECOND_TOPIC = 0.4
 
 
 def make_documents(
@@ -26,12 +31,12 @@ def make_documents(
 ) -> tuple[sp.csr_array, NDArray[np.int64]]:
     """Documents about known topics, as tf-idf rows of length one.
 
-    **Idea.** A document has a topic, strays into a second one, and has a number of words. Each
-    word is drawn from the vocabulary all documents share with probability ``overlap``, otherwise
-    from the words a topic prefers (the second topic's for up to 40 % of them, so that topics
-    meet). Both follow Zipf's law: the word of rank r is drawn in proportion to 1/r. Counts c
-    become ``(1 + log c) · (1 + log((1 + n) / (1 + n_w)))``, n_w being the documents that have the
-    word, and rows are brought to length one, as a ``TfidfVectorizer(sublinear_tf=True)`` would do.
+    **Idea.** A document has a topic, a second topic, and a number of words. Each word is drawn from
+    the vocabulary of all documents with probability ``overlap``, otherwise from the words that the
+    topic prefers (up to 40 % of these from the second topic, so that topics overlap). Both follow
+    Zipf's law: the word of rank r is drawn in proportion to 1/r. Counts c become ``(1 + log c) · (1
+    + log((1 + n) / (1 + n_w)))``, n_w being the documents that have the word, and rows are brought
+    to length one, as a ``TfidfVectorizer(sublinear_tf=True)`` would do.
 
     **Use when** you need sparse rows with the skewed columns of text and a known answer. **Do not
     use** to judge how well a method clusters real text: real topics are not independent draws.
@@ -47,7 +52,7 @@ def make_documents(
     length : float, default=100.0
         Mean number of words in a document. Lengths vary as in text: many short, a few long.
     overlap : float, default=0.5
-        Share of words that say nothing about the topic, from 0 (easy) to 1 (only chance is left).
+        Share of words that do not depend on the topic, from 0 (easy) to 1 (no information left).
     random_state : int, RandomState instance or None, default=None
         Determines the documents.
 
@@ -83,29 +88,20 @@ def make_documents(
     rng = check_random_state(random_state)
 
     topics = rng.randint(n_topics, size=n_samples).astype(np.int64)
-    # A Poisson number with a mean that varies itself; every document has a word.
-    lengths = np.maximum(1, rng.poisson(length * rng.gamma(2.0, 0.5, size=n_samples)))
+    lengths = text_lengths(rng, n_samples, length)
     document = np.repeat(np.arange(n_samples), lengths)
 
-    # Common words: the rank is the column. Topic words: the rank is a place in the topic's list.
-    word = _zipf_ranks(rng, n_features, len(document))
+    # Common words: the rank is the column. Topic words: the rank is a position in the topic's list.
+    word = zipf_ranks(rng, n_features, len(document))
     special = np.flatnonzero(rng.random_sample(len(document)) >= overlap)
     owner = document[special]
     second = rng.randint(n_topics, size=n_samples)
-    share = 0.4 * rng.random_sample(n_samples)
+    share = _MOST_SECOND_TOPIC * rng.random_sample(n_samples)
     topic = np.where(rng.random_sample(len(special)) < share[owner], second[owner], topics[owner])
     preferred = rng.randint(n_features, size=(n_topics, min(n_features, _TOPIC_WORDS)))
-    word[special] = preferred[topic, _zipf_ranks(rng, preferred.shape[1], len(special))]
+    word[special] = preferred[topic, zipf_ranks(rng, preferred.shape[1], len(special))]
 
     return _tf_idf(document, word, (n_samples, n_features)), topics
-
-
-def _zipf_ranks(rng: np.random.RandomState, n_ranks: int, size: int) -> NDArray[np.int64]:
-    """Ranks from 0, rank r in proportion to ``1 / (r + 1)``."""
-    cumulative = np.cumsum(1.0 / np.arange(1, n_ranks + 1))
-    draws = rng.random_sample(size) * cumulative[-1]
-    # Rounding may let a draw reach the very end.
-    return np.minimum(np.searchsorted(cumulative, draws, side="right"), n_ranks - 1)
 
 
 def _tf_idf(

@@ -12,8 +12,12 @@ from sklearn.utils import check_random_state
 from polymeans._validation import check_integer, check_real
 from polymeans.datasets._common import balanced, check_range
 
-#: Places a center may try before all centers of its view move further apart.
+#: Places drawn for each center before the scale of its view is raised. With the default scale and
+#: separation few are needed; the number limits the draws where centers hardly fit.
 _TRIES = 32
+
+#: Factor by which the scale of a view is raised until its centers fit.
+_LARGER_SCALE = 1.1
 
 
 def make_nonredundant(
@@ -30,16 +34,16 @@ def make_nonredundant(
     rotate: bool = True,
     random_state: Any = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Rows with several clusterings, each hidden in dimensions of its own.
+    """Rows with several clusterings, each in separate dimensions.
 
-    **Idea.** Every view is a few dimensions in which rows form clusters; which cluster of one
-    view a row is in tells nothing about the next. Centers are normal, redrawn while they are too
-    close to another, and rows scatter about them with standard deviation 1. Dimensions that are
-    only noise follow. At last a random rotation of all dimensions hides which are which.
+    **Idea.** Every view is a few dimensions in which rows form clusters; clusters of different
+    views are independent. Centers are normal, redrawn while they are too close to another, and
+    rows scatter about them with standard deviation 1. Dimensions with noise only are added. At last
+    all dimensions are mixed by a random rotation.
 
-    **Use when** a method that looks for several clusterings, or for the subspace of one, needs
-    data that has them. **Do not use** to judge how well such views fit data of the world, nor for
-    one ordinary clustering: take ``sklearn.datasets.make_blobs``. **Cost:** for d dimensions
+    **Use when** you need data with several clusterings, or with a clustering in a subspace. **Do
+    not use** to judge how well such views fit real data, nor for one ordinary clustering: use
+    ``sklearn.datasets.make_blobs``. **Cost:** for d dimensions
     ``n_samples · d`` draws; to rotate also ``n_samples · d² + d³`` operations.
 
     Parameters
@@ -49,32 +53,32 @@ def make_nonredundant(
     n_clusters : int or sequence of int, default=(3, 4, 5)
         Clusters of each view; any number of views. An integer makes a single view.
     n_dims : int, sequence of int or None, default=None
-        Dimensions of each view, or of all alike. None is 1 for views of up to two clusters and 2
-        for others.
+        Dimensions of each view, or one number for all. None: 1 for views of up to two clusters and
+        2 for others.
     n_noise : int, default=8
         Dimensions that are only noise.
     separation : float or None, default=6.0
         Smallest distance between two centers of a view, in standard deviations of a cluster. At 6
-        clusters hardly overlap. None or 0 leaves the centers where they fall, which is harder.
+        clusters hardly overlap. None or 0: any distance, which is harder.
     center_scale : float, default=6.0
-        Standard deviation of the entries of centers, in those of a cluster. Where it leaves no
-        room for ``separation``, that view's is raised as far as needed.
+        Standard deviation of the entries of centers, in those of a cluster. Where it is too small
+        for ``separation``, it is raised as far as needed for that view.
     scales : float or sequence of float, default=1.0
         What each view, its centers and its scatter, is multiplied by: one number for all, or one
-        for each. Unequal ones let a view outshine others without being any clearer.
+        for each. With unequal ones some views have more variance, but not clearer clusters.
     noise_scale : float, default=1.0
         Standard deviation of the dimensions that are only noise.
     dependence : float, default=0.0
-        Share of rows, drawn anew for each later view, whose cluster there goes with the one in
+        Share of rows, drawn anew for each later view, whose cluster there follows from the one in
         the first view, as closely as clusters of equal size allow. At 1 a view with as many
-        clusters as the first repeats it, one with half as many joins its clusters in pairs. 0 is
-        independent views.
+        clusters as the first repeats it, one with half as many joins its clusters in pairs. At 0
+        views are independent.
     rotate : bool, default=True
         Whether to rotate. Without, the columns of the rows are the dimensions themselves.
     random_state : int, RandomState instance or None, default=None
-        Determines the rows. Views, noise and rotation are drawn apart: the same seed with other
-        options changes only what these are about, and further views leave those before as they
-        are, up to the rotation.
+        Determines the rows. Views, noise and rotation have separate random numbers: with the same
+        seed an option changes only the parts it concerns, and further views leave earlier ones
+        unchanged, up to the rotation.
 
     Returns
     -------
@@ -115,7 +119,7 @@ def make_nonredundant(
     dims = _check_dims(n_dims, counts)
     check_integer("n_noise", n_noise, 0)
     least = 0.0 if separation is None else separation
-    check_real("separation", least, 0, "None leaves the centers where they fall.")
+    check_real("separation", least, 0, "None leaves the distance open.")
     check_real("center_scale", center_scale, 0)
     if center_scale == 0 and least > 0 and max(counts) > 1:
         raise ValueError(
@@ -127,7 +131,7 @@ def make_nonredundant(
     check_range("dependence", dependence, 0.0, 1.0)
     rng = check_random_state(random_state)
 
-    # A generator for each part, so that options of one leave the others' draws as they are.
+    # A generator for each part, so that options of one do not change the draws of others.
     seeds = rng.randint(2**31 - 1, size=2 + len(counts))
     turns, rest, *streams = [np.random.RandomState(seed) for seed in seeds]
     labels = np.empty((n_samples, len(counts)), dtype=np.int64)
@@ -140,7 +144,7 @@ def make_nonredundant(
         scatter = stream.standard_normal((n_samples, m))
         centers = _place_centers(stream, (k, m), center_scale, least)
         parts.append(factor * (centers[labels[:, view]] + scatter))
-    # Drawn column by column: more of them leave the first ones as they are.
+    # Drawn column by column: further columns do not change the first ones.
     parts.append(noise_scale * rest.standard_normal((n_noise, n_samples)).T)
 
     X = np.ascontiguousarray(np.concatenate(parts, axis=1))
@@ -154,7 +158,7 @@ def _check_clusters(n_clusters: Any) -> tuple[int, ...]:
     remedy = "Give the number of clusters of each view, such as (3, 4)."
     if isinstance(n_clusters, Real):
         check_integer("n_clusters", n_clusters, 1, remedy)
-        return (int(n_clusters),)
+        return (int(float(n_clusters)),)
     if isinstance(n_clusters, str) or not np.iterable(n_clusters):
         raise TypeError(
             f"n_clusters must be an integer or a sequence of integers, got {n_clusters!r}. {remedy}"
@@ -179,8 +183,8 @@ def _check_scale(name: str, scale: Any) -> None:
     check_real(name, scale, 0)
     if scale == 0:
         raise ValueError(
-            f"{name} must be above 0, got {scale!r}: nothing would be left of the view. Leave the "
-            "view out of n_clusters instead."
+            f"{name} must be above 0, got {scale!r}: the view would vanish. Leave it out of "
+            "n_clusters instead."
         )
 
 
@@ -210,8 +214,8 @@ def _one_for_each(
 def _follow(labels: NDArray[np.int64], leader: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
     """Exchange the labels of some rows, in place, so that among these they rise with the leader's.
 
-    Rows only swap labels, so clusters keep their sizes, as no function of the leader's labels
-    could promise. Rows come in random order, which decides where a cluster must be split.
+    Rows only swap labels, so clusters keep their sizes. Rows come in random order, which decides
+    which of them are separated where a cluster must be split.
     """
     rows = rows[np.argsort(leader[rows], kind="stable")]
     labels[rows] = np.sort(labels[rows])
@@ -220,15 +224,15 @@ def _follow(labels: NDArray[np.int64], leader: NDArray[np.int64], rows: NDArray[
 def _place_centers(
     rng: np.random.RandomState, shape: tuple[int, int], scale: float, separation: float
 ) -> NDArray[np.float64]:
-    """Normal centers at least ``separation`` apart, on a larger scale if there is no room."""
+    """Normal centers at least ``separation`` apart, on a larger scale if they do not fit."""
     k, m = shape
-    # All candidates are drawn beforehand; scaled up far enough, the first of each will do.
+    # All candidates are drawn beforehand; on a large enough scale the first of each are apart.
     candidates = rng.standard_normal((k, _TRIES, m))
     while True:
         centers = _first_apart(scale * candidates, separation)
         if centers is not None:
             return centers
-        scale *= 1.1
+        scale *= _LARGER_SCALE
 
 
 def _first_apart(candidates: NDArray[np.float64], separation: float) -> NDArray[np.float64] | None:
@@ -244,108 +248,7 @@ def _first_apart(candidates: NDArray[np.float64], separation: float) -> NDArray[
 
 
 def _random_rotation(rng: np.random.RandomState, d: int) -> NDArray[np.float64]:
-    """An orthogonal matrix, every one as likely as any other (it may also reflect)."""
+    """An orthogonal matrix, uniformly distributed (it may also reflect)."""
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
     # Signs are a convention of the factorization; with those of r taken out, q is uniform.
     return q * np.where(np.diag(r) < 0, -1.0, 1.0)
-
-
-# --- images ------------------------------------------------------------------------------------
-
-#: Letters any two of which differ in ten pixels or more, and which have about as much ink.
-_LETTERS = {
-    "F": ("#####", "#....", "####.", "#....", "#...."),
-    "J": ("..###", "...#.", "...#.", "#..#.", ".##.."),
-    "M": ("#...#", "##.##", "#.#.#", "#...#", "#...#"),
-    "O": (".###.", "#...#", "#...#", "#...#", ".###."),
-    "V": ("#...#", "#...#", "#...#", ".#.#.", "..#.."),
-    "Z": ("#####", "...#.", "..#..", ".#...", "#####"),
-}
-#: Cyan, magenta, yellow: what they share, grey, is more than what tells them apart.
-_COLORS = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-_HEIGHT, _WIDTH = 9, 7
-#: Marks at the top left, top right, bottom left, bottom right, as rows and columns. Two pixels
-#: wide: a single one would be far fainter than letter and color.
-_MARKS = (
-    (0, slice(0, 2)),
-    (0, slice(5, 7)),
-    (8, slice(0, 2)),
-    (8, slice(5, 7)),
-)
-
-
-def make_colored_letters(
-    n_samples: int = 1000, *, noise: float = 0.1, random_state: Any = None
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Small images of a letter, in a color, with a mark in a corner: three clusterings at once.
-
-    **Idea.** On a black ground stands one of six letters in one of three colors, and one of the
-    four corners is marked white. Every combination is equally frequent, so images can be grouped
-    by letter, by color or by corner, and no grouping tells anything about the others. The mark
-    has pixels of its own; a letter and its color share theirs, and their effects multiply.
-
-    **Use when** you want to see what several clusterings of the same rows are: centers of each
-    are pictures of a letter, a color or a corner. **Do not use** to judge methods on images: all
-    letters of a kind are the same but for the noise. **Cost:** 189 draws for each image.
-
-    Parameters
-    ----------
-    n_samples : int, default=1000
-        Number of images; all 72 combinations are equally frequent, give or take one image.
-    noise : float, default=0.1
-        Standard deviation of the pixels. Values are cut off at 0 and 1 afterwards.
-    random_state : int, RandomState instance or None, default=None
-        Determines the images. The same seed with other ``noise`` draws the same letters.
-
-    Returns
-    -------
-    images : ndarray of shape (n_samples, 189), float64
-        Red, green and blue from 0 to 1. ``images.reshape(-1, 9, 7, 3)`` can be shown.
-    labels : ndarray of shape (n_samples, 3), int64
-        Letter (0 to 5 for F, J, M, O, V, Z), color (0 cyan, 1 magenta, 2 yellow) and corner (0
-        top left, 1 top right, 2 bottom left, 3 bottom right).
-
-    See Also
-    --------
-    make_nonredundant : Rows without a picture, with any number of clusterings.
-    make_stick_figures : Images that are sums of two parts.
-
-    Examples
-    --------
-    >>> from polymeans.datasets import make_colored_letters
-    >>> images, labels = make_colored_letters(720, random_state=0)
-    >>> images.reshape(-1, 9, 7, 3).shape, labels.shape
-    ((720, 9, 7, 3), (720, 3))
-    >>> (labels.max(axis=0) + 1).tolist()
-    [6, 3, 4]
-    """
-    check_integer("n_samples", n_samples, 1)
-    check_real("noise", noise, 0)
-    rng = check_random_state(random_state)
-
-    letters, marks = _letter_masks(), _corner_masks()
-    kinds = (len(letters), len(_COLORS), len(marks))
-    cells = balanced(rng, n_samples, int(np.prod(kinds)))
-    labels = np.stack(np.unravel_index(cells, kinds), axis=1).astype(np.int64)
-    letter, color, corner = labels.T
-    images = letters[letter][..., np.newaxis] * _COLORS[color][:, np.newaxis, np.newaxis]
-    images += marks[corner][..., np.newaxis]  # white: the same in all three channels
-    images += noise * rng.standard_normal(images.shape)
-    np.clip(images, 0.0, 1.0, out=images)
-    return images.reshape(n_samples, -1), labels
-
-
-def _letter_masks() -> NDArray[np.float64]:
-    """For each letter 1 where its ink is, in the middle of the image, and 0 elsewhere."""
-    masks = np.zeros((len(_LETTERS), _HEIGHT, _WIDTH))
-    for mask, rows in zip(masks, _LETTERS.values()):
-        mask[2:7, 1:6] = [[pixel == "#" for pixel in row] for row in rows]
-    return masks
-
-
-def _corner_masks() -> NDArray[np.float64]:
-    """For each corner 1 where its mark is and 0 elsewhere."""
-    masks = np.zeros((len(_MARKS), _HEIGHT, _WIDTH))
-    for mask, where in zip(masks, _MARKS):
-        mask[where] = 1.0
-    return masks

@@ -7,17 +7,20 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from polymeans._validation import check_integer
-from polymeans.datasets._common import balanced, check_range
+from polymeans.datasets._common import balanced, check_range, text_lengths, zipf_ranks
 from polymeans.datasets._topics import GENERAL, TOPICS
 
-#: Added to the ranks of a topic's words before Zipf's law, lest its first word be in every post.
-_FLAT = 3
+#: Added to the ranks of a topic's words in Zipf's law: without it the first word would be drawn 23
+#: % of the time and be in nearly every post; with 3 it is 10 %.
+_RANK_SHIFT = 3
 
-#: A post that has this many words takes the next one from itself as often as not.
-_FRESH = 15.0
+#: Number of words in a post at which the next word is a repetition with probability one half. It
+#: makes some words frequent in a post, as in text.
+_HALF_REPEATED = 15.0
 
-#: Share of its words on the topic that a post takes from a related one, at most.
-_STRAY = 0.4
+#: Share of its topic words that a post takes from a related topic, at most: below one half, so that
+#: its own topic remains the larger one.
+_MOST_RELATED = 0.4
 
 
 def make_posts(
@@ -30,14 +33,14 @@ def make_posts(
 ) -> tuple[list[str], NDArray[np.int64]]:
     """Posts to newsgroups about known topics, as texts of English words.
 
-    **Idea.** Each topic has 40 words of its own choice, some of which related topics choose, too. A
-    word of a post is drawn from words that all posts share with probability ``overlap``, otherwise
-    from those of the topic, or from those of one related topic (up to 40 % of them, so that related
-    topics meet). Frequencies follow Zipf's law. And posts repeat themselves, as people do: the
-    more words there are already, the more likely the next is one of them again.
+    **Idea.** Each topic has 40 words, some of which related topics have, too. A word of a post is
+    drawn from words that all posts share with probability ``overlap``, otherwise from those of the
+    topic, or from those of one related topic (up to 40 % of them, so that related topics overlap).
+    Frequencies follow Zipf's law. Words are repeated, as in text: the more words a post has
+    already, the more likely the next one is one of them.
 
-    **Use when** you want texts to put into a vectorizer, and clusters whose words can be read. **Do
-    not use** to judge how well a method clusters real text: there is no grammar, there are few
+    **Use when** you need texts for a vectorizer, and clusters whose words can be read. **Do not
+    use** to judge how well a method clusters real text: there is no grammar, there are few
     words, and topics are of equal size. For sparse rows without texts,
     :func:`~polymeans.datasets.make_documents` is faster and takes any number of topics and words.
 
@@ -51,7 +54,7 @@ def make_posts(
         hardware, guns, electronics, cars, Macintosh, politics, X window, atheism, weather. The
         more there are, the more of them are related.
     overlap : float, default=0.5
-        Share of words that say nothing about the topic, from 0 (easy) to 1 (only chance is left).
+        Share of words that do not depend on the topic, from 0 (easy) to 1 (no information left).
     length : float, default=40.0
         Mean number of words in a post. Lengths vary: many short, a few long.
     random_state : int, RandomState instance or None, default=None
@@ -93,29 +96,21 @@ def make_posts(
     rng = check_random_state(random_state)
 
     topics = balanced(rng, n_samples, n_topics)
-    lengths = np.maximum(1, rng.poisson(length * rng.gamma(2.0, 0.5, size=n_samples)))
+    lengths = text_lengths(rng, n_samples, length)
     post = np.repeat(np.arange(n_samples), lengths)
     first = np.cumsum(lengths) - lengths
 
-    word = np.array(GENERAL, dtype=object)[_ranks(rng, len(GENERAL), 0, len(post))]
+    word = np.array(GENERAL, dtype=object)[zipf_ranks(rng, len(GENERAL), len(post))]
     special = np.flatnonzero(rng.random_sample(len(post)) >= overlap)
     owner = post[special]
     second = _related(rng, topics, n_topics)
-    share = _STRAY * rng.random_sample(n_samples)
+    share = _MOST_RELATED * rng.random_sample(n_samples)
     topic = np.where(rng.random_sample(len(special)) < share[owner], second[owner], topics[owner])
     preferred = np.array([topic.words for topic in TOPICS], dtype=object)
-    word[special] = preferred[topic, _ranks(rng, preferred.shape[1], _FLAT, len(special))]
+    word[special] = preferred[topic, zipf_ranks(rng, preferred.shape[1], len(special), _RANK_SHIFT)]
 
     word = word[_repeats(rng, np.arange(len(post)) - first[post])]
     return [" ".join(words) for words in np.split(word, first[1:])], topics
-
-
-def _ranks(rng: np.random.RandomState, n_ranks: int, flat: float, size: int) -> NDArray[np.int64]:
-    """Ranks from 0, rank r in proportion to ``1 / (r + 1 + flat)``."""
-    cumulative = np.cumsum(1.0 / (np.arange(1, n_ranks + 1) + flat))
-    draws = rng.random_sample(size) * cumulative[-1]
-    # Rounding may let a draw reach the very end.
-    return np.minimum(np.searchsorted(cumulative, draws, side="right"), n_ranks - 1)
 
 
 def _related(
@@ -134,15 +129,15 @@ def _related(
 
 
 def _repeats(rng: np.random.RandomState, place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each word the one to be written instead: itself, or an earlier one of the same post.
+    """For each word the number of the word in its place: itself, or an earlier one of the post.
 
     ``place`` counts the words of a post from 0.
     """
     here = np.arange(len(place))
-    again = rng.random_sample(len(place)) * (place + _FRESH) < place
+    again = rng.random_sample(len(place)) * (place + _HALF_REPEATED) < place
     back = 1 + (rng.random_sample(len(place)) * place).astype(np.int64)
     source = np.where(again, here - back, here)
-    # An earlier word may itself be a repetition: go back to where it was new.
+    # An earlier word may itself be a repetition: go back to its first occurrence.
     while (source[source] != source).any():
         source = source[source]
     return source

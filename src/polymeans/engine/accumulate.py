@@ -14,12 +14,12 @@ def cell_statistics(
     block: Block, labels: NDArray[np.int32], n_clusters: int, total_square: float
 ) -> CellStatistics:
     """Totals of a block's rows under given labels."""
-    from polymeans.kernels import sums
+    from polymeans.kernels.groups import count_labels
 
     frame = block.measured
     statistics = CellStatistics.empty(frame, n_clusters)
     statistics.total_square = total_square
-    sums.count_labels(labels, block.weights, statistics.counts)
+    count_labels(labels, block.weights, statistics.counts)
     add_clusters(block, labels, np.arange(n_clusters), statistics.mass_rungs, statistics.rungs)
     return statistics
 
@@ -34,18 +34,17 @@ def add_clusters(
     """Sum some clusters from their rows, in place."""
     if len(clusters) == 0:
         return
-    from polymeans.kernels import sums
+    from polymeans.kernels import cluster_sums, groups
 
     starts = np.zeros(len(mass_rungs) + 1, dtype=np.int64)
-    members = np.empty(block.n_samples, dtype=np.int64)
-    sums.group_by_label(labels, starts, members)
+    members = groups.Groups(starts, np.empty(block.n_samples, dtype=np.int64))
+    groups.group_by_label(labels, *members)
     frame, threads = block.measured, running_threads()
     threads.map(
-        lambda share: sums.sum_members(
+        lambda share: cluster_sums.sum_members(
             block.arrays,
             block.weights,
             clusters[slice(*share)],
-            starts,
             members,
             frame.ladder.magics,
             frame.mass_ladder.magics,
@@ -77,10 +76,11 @@ def mass_statistics(
     block: Block, labels: NDArray[np.int32], n_clusters: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Rows of positive weight, and the rungs of the mass, of each cluster."""
-    from polymeans.kernels import sums
+    from polymeans.kernels.cluster_sums import add_masses
+    from polymeans.kernels.groups import count_labels
 
     counts = np.zeros(n_clusters, dtype=np.int64)
-    sums.count_labels(labels, block.weights, counts)
+    count_labels(labels, block.weights, counts)
     rungs = np.zeros((n_clusters, block.measured.mass_ladder.n_rungs))
-    sums.add_masses(labels, block.weights, block.measured.mass_ladder.magics, rungs)
+    add_masses(labels, block.weights, block.measured.mass_ladder.magics, rungs)
     return counts, rungs

@@ -1,8 +1,8 @@
 """Which assigner serves which codebook, rows and algorithm; codebooks of the user's centroids.
 
-An assigner writes the label of every row for a codebook, and may remember what helps it next
-time. ``follow`` tells it how the centroids moved, ``forget`` that labels were changed from
-outside. All of them return the labels that exact scores define.
+An assigner writes the label of every row for a codebook, and may keep what saves work in
+the next iteration. ``follow`` receives how far the centroids moved, ``forget`` the rows whose
+labels were changed from outside. All of them return the labels that exact scores define.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
-from polymeans.codebooks.sums import SumCodebook
+from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.frame import Frame
-from polymeans.engine.accounts import Change
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
+from polymeans.engine.changes import Change
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
 from polymeans.engine.elkan import Elkan
 from polymeans.engine.factored_assigner import FactoredScores
@@ -32,7 +32,7 @@ _FEW_DENSE, _FEW_SPARSE = 24, 4
 
 
 class Assigner(Protocol):
-    """What the local runner asks of an assigner."""
+    """What the local runner calls of an assigner."""
 
     def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
         """Write every row's label, given those of the last call (-1: none)."""
@@ -73,8 +73,8 @@ def _for_products(block: Block, codebook: MultiplicativeCodebook, algorithm: str
 #: How rows find their centroid, by the codebook's kind. Each maker knows what its codebook is.
 _MAKERS: dict[str, Callable[[Block, Any, str], Assigner]] = {
     "table": _for_table,
-    "sums": _for_sums,
-    "products": _for_products,
+    "sum_grid": _for_sums,
+    "product_grid": _for_products,
     "linear": lambda block, codebook, _: LinearScores(block),
     "factors": lambda block, codebook, _: FactoredScores(block, codebook),
 }
@@ -90,7 +90,7 @@ def make_assigner(
     return _MAKERS[kind or codebook.kind](block, codebook, algorithm)
 
 
-def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | SumCodebook:
+def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | NumeratorCodebook:
     """Free centroids, given in the user's coordinates, for rows of either kind."""
     if frame.spherical:
         lengths = np.sqrt(np.einsum("ij,ij->i", centers, centers, dtype=np.float64))
@@ -101,7 +101,7 @@ def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | SumCod
     if not frame.is_sparse:
         return DenseCodebook(frame.internal(centers), frame.spherical)
     numerators, outside, total = frame.internal_sparse(centers)
-    return SumCodebook(numerators, total, centers, outside, frame.spherical)
+    return NumeratorCodebook(numerators, total, centers, outside, frame.spherical)
 
 
 def make_grid(

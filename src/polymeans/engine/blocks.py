@@ -64,7 +64,7 @@ class DenseBlock(_Rows):
         directionless: NDArray[np.int64] | None = None,
         norms: NDArray[np.float64] | None = None,
     ) -> None:
-        from polymeans.kernels import dense
+        from polymeans.kernels import prepare
         from polymeans.kernels.rows import DenseArrays
 
         self.frame, self.weights, self.first = frame, weights, first
@@ -73,7 +73,7 @@ class DenseBlock(_Rows):
         self.directionless = np.empty(0, np.int64) if directionless is None else directionless
         if norms is None:
             norms = np.empty(self.n_samples)
-            self.each(lambda lo, hi: dense.shifted_norms(values, frame.shift, lo, hi, norms))
+            self.each(lambda lo, hi: prepare.shifted_norms(values, frame.shift, lo, hi, norms))
         #: Norms of the rows less the frame's shift.
         self.norms: NDArray[np.float64] = norms
 

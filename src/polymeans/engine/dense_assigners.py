@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook, CentersTable
-from polymeans.engine.accounts import Change
 from polymeans.engine.blocks import DenseBlock
+from polymeans.engine.changes import Change
 from polymeans.engine.stateless import StatelessAssigner
 
 if TYPE_CHECKING:
     from polymeans.kernels.dense import ScoreFrame, Tile
+    from polymeans.kernels.dense_bounds import GroupBuffers
 
 #: Room for group bounds: this, or half the size of the data if that is more (up to the limit).
 _BOUND_BYTES, _BOUND_BYTES_LIMIT = 32 * 2**20, 256 * 2**20
@@ -33,7 +34,7 @@ class DenseLloyd(StatelessAssigner):
     """
 
     def __init__(self, rows: DenseBlock, n_clusters: int, even: bool = True) -> None:
-        from polymeans.kernels.vector import panel_width
+        from polymeans.kernels.tiles import panel_width
 
         self.rows = rows
         self.n_clusters = n_clusters
@@ -69,8 +70,8 @@ class DenseLloyd(StatelessAssigner):
 
     def pack_centers(self, centers: NDArray[Any]) -> "ScoreFrame":
         """The same for centroids that are at hand."""
-        from polymeans.kernels.dense import ScoreFrame, pack_panels
-        from polymeans.kernels.vector import tile_terms
+        from polymeans.kernels.dense import ScoreError, ScoreFrame, pack_panels
+        from polymeans.kernels.tiles import tile_terms
 
         rows = self.rows
         norms = np.empty(self.n_clusters)
@@ -85,7 +86,15 @@ class DenseLloyd(StatelessAssigner):
         # The argument about long centroids needs errors well below their squared length.
         shortest = float(norms.min()) if terms + exact < 0.02 else np.inf
         certain = np.sqrt(max(0.0, 1 - 16 * terms)) * (1 - 2.0**-20)
-        error = np.array([terms, terms + exact, faint, own, float(norms.max()), shortest, certain])
+        error = ScoreError(
+            product=float(terms),
+            score=float(terms + exact),
+            faint=faint,
+            own=float(own),
+            longest=float(norms.max()),
+            shortest=shortest,
+            certain=float(certain),
+        )
         return ScoreFrame(rows.frame.shift, rows.frame.shifted, rows.norms, error)
 
     def assign(
@@ -114,11 +123,11 @@ class DenseLloyd(StatelessAssigner):
         )
 
     def block_buffer(self) -> NDArray[Any]:
-        """Room for one block of shifted rows (untouched, hence free, when nothing is shifted)."""
+        """A buffer for one block of shifted rows (untouched, hence free, if nothing is shifted)."""
         return np.empty((self.block_rows, self.rows.n_features), dtype=self.rows.dtype)
 
     def tile_buffer(self) -> "Tile":
-        """Room for four rows' dealings with one panel."""
+        """Buffers for the scores of four rows and one panel."""
         from polymeans.kernels.dense import Tile
 
         dtype = self.rows.dtype
@@ -193,40 +202,51 @@ class DenseLazy(DenseLloyd):
         self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> int:
         """Labels by bounds; how many pairs of a row and a group were looked at."""
-        from polymeans.kernels import dense
+        from polymeans.kernels import dense_bounds
 
-        rows, n_groups = self.rows, self.n_groups
+        rows = self.rows
         frame, book = self.pack(codebook), codebook.book
+        bounds = dense_bounds.GroupBounds(
+            self.cluster_lane,
+            self.panels_per_group,
+            self.drift,
+            self.travelled,
+            self.upper,
+            self.lower,
+        )
         parts = self.rows.each(
-            lambda lo, hi: dense.assign_lazy(
+            lambda lo, hi: dense_bounds.assign_lazy(
                 rows.arrays,
                 frame,
                 book,
                 self.panels,
-                self.cluster_lane,
-                self.panels_per_group,
-                self.drift,
-                self.travelled,
+                bounds,
                 lo,
                 hi,
                 previous,
                 labels,
-                self.upper,
-                self.lower,
-                self.block_buffer(),
-                np.empty((n_groups, self.block_rows), dtype=np.int32),
-                np.empty(n_groups, dtype=np.int32),
-                np.empty((self.block_rows, n_groups), dtype=rows.dtype),
-                np.empty((self.block_rows, n_groups), dtype=rows.dtype),
-                np.empty((self.block_rows, n_groups), dtype=np.int32),
-                np.empty(self.block_rows, dtype=np.int32),
-                np.empty(self.block_rows),
-                np.empty(self.block_rows, dtype=np.int32),
-                np.empty((self.block_rows, len(self.travelled) // 16), dtype=np.uint32),
-                self.tile_buffer(),
+                self._group_buffers(),
             )
         )
         return sum(parts)
+
+    def _group_buffers(self) -> "GroupBuffers":
+        from polymeans.kernels.dense_bounds import GroupBuffers
+
+        n, n_groups, dtype = self.block_rows, self.n_groups, self.rows.dtype
+        return GroupBuffers(
+            block=self.block_buffer(),
+            queue=np.empty((n_groups, n), dtype=np.int32),
+            queued=np.empty(n_groups, dtype=np.int32),
+            first=np.empty((n, n_groups), dtype=dtype),
+            runner_up=np.empty((n, n_groups), dtype=dtype),
+            lane=np.empty((n, n_groups), dtype=np.int32),
+            pending=np.empty(n, dtype=np.int32),
+            own=np.empty(n),
+            own_lane=np.empty(n, dtype=np.int32),
+            masks=np.empty((n, len(self.travelled) // 16), dtype=np.uint32),
+            tile=self.tile_buffer(),
+        )
 
     def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
         """Let the bounds sink by what the centroids moved."""

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.codebooks.metric import MetricCodebook
+from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.engine.blocks import Block
 from polymeans.engine.linear_assigner import metric_distances
 
@@ -13,17 +13,17 @@ def own_distances(
     block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
 ) -> NDArray[np.float64]:
     """Squared distance of each row to its own centroid."""
-    if isinstance(codebook, MetricCodebook):
+    if isinstance(codebook, LearnedMetricCodebook):
         return metric_distances(block, codebook, labels)
-    from polymeans.kernels import sums
+    from polymeans.kernels import exact_labels, groups
 
     out = np.empty(block.n_samples)
     book = codebook.book
     starts = np.empty(codebook.n_clusters + 1, dtype=np.int64)
     order = np.empty(block.n_samples, dtype=np.int64)
-    sums.group_by_label(labels, starts, order)
+    groups.group_by_label(labels, starts, order)
     block.each(
-        lambda lo, hi: sums.own_distances(
+        lambda lo, hi: exact_labels.own_distances(
             block.arrays, book, block.norms, labels, order, lo, hi, out
         )
     )

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
 from polymeans.codebooks.base import NumeratorsTable
-from polymeans.engine.accounts import Change
 from polymeans.engine.blocks import Block, SparseBlock
+from polymeans.engine.changes import Change
 from polymeans.engine.dense_assigners import round_up
 from polymeans.engine.sparse_assigners import SparseLloyd
 
@@ -45,20 +45,17 @@ class Elkan:
         gaps = euclidean_distances(centers.astype(np.float64))
         slack = 1e-7 * longest
         half_gaps = (0.5 * np.maximum(gaps - slack, 0.0) * (1 - 2.0**-20)).astype(np.float32)
+        bounds = elkan.CentroidBounds(longest, half_gaps, self.drift, self.lower)
         self.rows.each(
             lambda lo, hi: elkan.assign_elkan(
                 rows.arrays,
                 book,
                 rows.norms,
-                longest,
-                half_gaps,
-                self.drift,
-                self.block_rows,
+                bounds,
                 lo,
                 hi,
                 previous,
                 labels,
-                self.lower,
                 np.empty(self.block_rows),
                 np.empty(self.block_rows, dtype=np.float32),
             )

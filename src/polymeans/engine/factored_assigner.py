@@ -12,7 +12,7 @@ from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.stateless import StatelessAssigner
 
 if TYPE_CHECKING:
-    from polymeans.kernels.factored import Doubt
+    from polymeans.kernels.factored_labels import ScoreBounds
 
 
 def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
@@ -88,32 +88,33 @@ class FactoredScores(StatelessAssigner):
         self, codebook: FactoredCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> None:
         """Write every row's label."""
-        from polymeans.kernels import factored
+        from polymeans.kernels.factored_labels import assign_dense, assign_sparse
+        from polymeans.kernels.factored_layout import balance, make_buffers, pack_chain
 
         rows, book = self.rows, codebook.book
-        balanced = factored.balance(codebook.factors)
-        doubt = _doubt(rows, codebook, balanced)
+        balanced = balance(codebook.factors)
+        bounds = _score_bounds(rows, codebook, balanced)
         with np.errstate(over="ignore"):
-            chain = factored.pack_chain(balanced, rows.dtype)
+            chain = pack_chain(balanced, rows.dtype)
 
         def label(lo: int, hi: int) -> tuple[int, bool]:
-            room = factored.make_room(chain)
+            buffers = make_buffers(chain)
             if rows.is_sparse:
-                return factored.assign_sparse(
-                    rows.arrays, rows.norms, book, chain, doubt, lo, hi, labels, room
+                return assign_sparse(
+                    rows.arrays, rows.norms, book, chain, bounds, lo, hi, labels, buffers
                 )
-            return factored.assign_dense(
+            return assign_dense(
                 rows.arrays,
                 rows.norms,
                 rows.frame.shift,
                 rows.frame.shifted,
                 book,
                 chain,
-                doubt,
+                bounds,
                 lo,
                 hi,
                 labels,
-                room,
+                buffers,
             )
 
         parts = rows.each(label)
@@ -121,14 +122,16 @@ class FactoredScores(StatelessAssigner):
         self.finite = all(finite for _, finite in parts)
 
 
-def _doubt(rows: Block, codebook: FactoredCodebook, factors: list[sp.csr_array]) -> "Doubt":
+def _score_bounds(
+    rows: Block, codebook: FactoredCodebook, factors: list[sp.csr_array]
+) -> "ScoreBounds":
     """Scores of the zero row, and how far from exact a score can be.
 
     Half the squared distance to centroid ``c = offset + v``, less what all have in common, is
     ``|c - shift|²/2 - v·(x - shift)``: the offset takes part in the first term only. The exact rule
     has the table's c in both, the chain its own v in the second.
     """
-    from polymeans.kernels.factored import Doubt
+    from polymeans.kernels.factored_labels import ScoreBounds
 
     unit = float(np.finfo(rows.dtype).eps) / 2
     tiny = float(np.finfo(rows.dtype).tiny)
@@ -158,13 +161,13 @@ def _doubt(rows: Block, codebook: FactoredCodebook, factors: list[sp.csr_array])
     floor = floor + 1.25 * (faint + 4 * unit * start)
     # Where scores could leave their type's range, or roundings add up to something, only exact
     # scores will do.
-    room = float(np.finfo(rows.dtype).max) / 64 - float(np.max(start + floor))
-    if not (room > 0 and np.all(rounding <= 0.1 * spread)):
+    headroom = float(np.finfo(rows.dtype).max) / 64 - float(np.max(start + floor))
+    if not (headroom > 0 and np.all(rounding <= 0.1 * spread)):
         zeros = np.zeros(len(start), dtype=rows.dtype)
-        return Doubt(zeros, zeros, slope, floor, own, -1.0)
-    longest = room / max(1.0, float(np.max(spread + slope)))
+        return ScoreBounds(zeros, zeros, slope, floor, own, -1.0)
+    longest = headroom / max(1.0, float(np.max(spread + slope)))
     offsets = (start - floor).astype(rows.dtype)
-    return Doubt(offsets, slope.astype(rows.dtype), slope, floor, own, longest)
+    return ScoreBounds(offsets, slope.astype(rows.dtype), slope, floor, own, longest)
 
 
 def _chain_error(

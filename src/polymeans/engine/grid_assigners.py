@@ -18,8 +18,8 @@ from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.stateless import StatelessAssigner
 
 if TYPE_CHECKING:
-    from polymeans.kernels.dense import ScoreFrame
-    from polymeans.kernels.grid import Grid, Sides
+    from polymeans.kernels.additive_scan import ScanBuffers, ScanError, ScanTable
+    from polymeans.kernels.dense import ScoreError, ScoreFrame
 
 
 def halfway(sizes: tuple[int, ...]) -> int:
@@ -30,7 +30,7 @@ def halfway(sizes: tuple[int, ...]) -> int:
 
 
 class _GridScan(StatelessAssigner):
-    """What dense and sparse rows share: the table in which the two halves of the sets meet."""
+    """What dense and sparse rows share: the table of the two halves of the sets, and buffers."""
 
     def __init__(self, rows: Block, codebook: AdditiveCodebook) -> None:
         self.rows = rows
@@ -41,25 +41,27 @@ class _GridScan(StatelessAssigner):
         self.n_columns = self.n_clusters // self.n_rows
         self.starts = np.cumsum((0, *self.sizes)).astype(np.int64)
 
-    def make_grid(
+    def make_table(
         self, gram: NDArray[np.float64], far: float, length: int, roundings: float
-    ) -> "Grid":
+    ) -> "ScanTable":
         """The table for protocentroids of this Gram matrix; the rest is for its errors."""
-        from polymeans.kernels.grid import Grid
+        from polymeans.kernels.additive_scan import ScanTable
 
         cross = pair_table(gram, self.sizes).reshape(self.n_rows, self.n_columns)
         cross = cross.astype(np.float32)
-        errors = self._errors(gram, far, length, roundings)
-        return Grid(cross, cross.min(axis=1), self.split, self.starts, errors)
+        error = self._error(gram, far, length, roundings)
+        return ScanTable(cross, cross.min(axis=1), self.split, self.starts, error)
 
-    def _errors(
+    def _error(
         self, gram: NDArray[np.float64], far: float, length: int, roundings: float
-    ) -> NDArray[np.float64]:
-        """Coefficients of a bound on the error of a score, see ``kernels.grid.Grid``.
+    ) -> "ScanError":
+        """A bound on the error of scores.
 
         ``far`` is how far from zero members may add up, ``length`` the number of terms in an inner
-        product, ``roundings`` what they suffer.
+        product, ``roundings`` how many roundings it takes at most.
         """
+        from polymeans.kernels.additive_scan import ScanError
+
         reach = self._longest_sum(np.sqrt(np.maximum(np.diag(gram), 0.0)))
         unit = float(np.finfo(self.rows.dtype).eps) / 2
         single, double = 2.0**-24, 2.0**-53
@@ -72,24 +74,22 @@ class _GridScan(StatelessAssigner):
         faint = 4 * (length + 8) * float(np.finfo(np.float32).tiny)
         # The exact score adds protocentroids where they are, far from the rows' mean perhaps.
         away = (len(self.sizes) + 1) * double * far
-        return np.array(
-            [
-                (terms + 2 * exact) * reach + away,
-                (terms + exact) * reach**2 + away * (reach + away) + faint,
-                exact,
-            ]
+        return ScanError(
+            by_norm=float((terms + 2 * exact) * reach + away),
+            constant=float((terms + exact) * reach**2 + away * (reach + away) + faint),
+            by_square=float(exact),
         )
 
     def _longest_sum(self, norms: NDArray[np.float64]) -> float:
         """Norm no combination of protocentroids of these norms exceeds."""
         return sum(float(part.max()) for part in np.split(norms, self.starts[1:-1]))
 
-    def sides(self) -> "Sides":
-        """Room for the dealings of 64 rows with the protocentroids."""
-        from polymeans.kernels.grid import SIDE, Sides
+    def scan_buffers(self) -> "ScanBuffers":
+        """Buffers for the scores of 64 rows."""
+        from polymeans.kernels.additive_scan import SCAN_ROWS, ScanBuffers
 
-        heights = (int(self.starts[-1]), self.n_rows, self.n_columns, self.n_rows, 1, 1, 1)
-        return Sides(*(np.zeros((h, SIDE), dtype=np.float32) for h in heights))
+        heights = (int(self.starts[-1]), self.n_rows, self.n_columns, self.n_rows, 1, 1, 1, 1)
+        return ScanBuffers(*(np.zeros((h, SCAN_ROWS), dtype=np.float32) for h in heights))
 
 
 class DenseSums(_GridScan):
@@ -112,35 +112,36 @@ class DenseSums(_GridScan):
         self, codebook: AdditiveCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> None:
         """Write every row's label."""
-        from polymeans.kernels import dense, khatri_rao
-        from polymeans.kernels.grid import SIDE
-        from polymeans.kernels.vector import tile_terms
+        from polymeans.kernels import dense
+        from polymeans.kernels.additive_scan import SCAN_ROWS, assign_dense_sums
+        from polymeans.kernels.tiles import tile_terms
 
         rows, packer, book = self.rows, self.packer, codebook.book
         shift = rows.frame.shift.astype(np.float64)
         theta = codebook.about(shift)
         dense.pack_panels(theta, np.zeros(rows.n_features), packer.panels, np.empty(len(theta)))
         roundings = tile_terms(rows.n_features)
-        far = self._longest_sum(np.linalg.norm(codebook.seen, axis=1))
-        grid = self.make_grid(codebook.gram(shift), far, rows.n_features, roundings)
-        frame = dense.ScoreFrame(rows.frame.shift, rows.frame.shifted, rows.norms, np.zeros(7))
-        shape = (len(packer.lane_cluster), SIDE, packer.width)
-        zeros = np.zeros((1, SIDE), dtype=np.float32)
+        far = self._longest_sum(np.linalg.norm(codebook.rounded, axis=1))
+        table = self.make_table(codebook.gram(shift), far, rows.n_features, roundings)
+        # The table has the error of the scores; here the frame says where rows are measured from.
+        frame = dense.ScoreFrame(
+            rows.frame.shift, rows.frame.shifted, rows.norms, dense.ScoreError()
+        )
+        shape = (len(packer.lane_cluster), SCAN_ROWS, packer.width)
         rows.each(
-            lambda lo, hi: khatri_rao.assign_dense_sums(
+            lambda lo, hi: assign_dense_sums(
                 rows.arrays,
                 frame,
                 book,
                 packer.panels,
-                grid,
+                table,
                 lo,
                 hi,
                 previous,
                 labels,
-                np.empty((SIDE, rows.n_features), dtype=rows.dtype),
+                np.empty((SCAN_ROWS, rows.n_features), dtype=rows.dtype),
                 np.zeros(shape, dtype=rows.dtype),
-                self.sides(),
-                zeros,
+                self.scan_buffers(),
             )
         )
 
@@ -157,7 +158,7 @@ class SparseSums(_GridScan):
     rows: SparseBlock
 
     def __init__(self, rows: SparseBlock, codebook: AdditiveCodebook) -> None:
-        from polymeans.kernels.vector import LANES
+        from polymeans.kernels.emit import LANES
 
         super().__init__(rows, codebook)
         n_columns = -(-int(self.starts[-1]) // LANES) * LANES
@@ -167,32 +168,29 @@ class SparseSums(_GridScan):
         self, codebook: AdditiveCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> None:
         """Write every row's label."""
-        from polymeans.kernels import khatri_rao
-        from polymeans.kernels.grid import SIDE
+        from polymeans.kernels.additive_scan import ProtocentroidTable, assign_sparse_sums
 
         rows, book = self.rows, codebook.book
         gram = codebook.gram()
         self._fill_table(codebook)
         longest = int(rows.lengths.max(initial=0))
-        grid = self.make_grid(gram, 0.0, longest, longest + 32.0)
+        table = self.make_table(gram, 0.0, longest, longest + 32.0)
         half_norms = (0.5 * np.diag(gram)).astype(np.float32)
-        zeros = np.zeros((1, SIDE), dtype=np.float32)
+        protocentroids = ProtocentroidTable(self.table, half_norms)
         rows.each(
-            lambda lo, hi: khatri_rao.assign_sparse_sums(
+            lambda lo, hi: assign_sparse_sums(
                 rows.arrays,
                 rows.values32,
                 rows.norms,
                 book,
-                self.table,
-                half_norms,
-                grid,
+                protocentroids,
+                table,
                 lo,
                 hi,
                 previous,
                 labels,
                 np.empty(self.table.shape[1], dtype=np.float32),
-                self.sides(),
-                zeros,
+                self.scan_buffers(),
             )
         )
 
@@ -204,12 +202,12 @@ class SparseSums(_GridScan):
         """
         from polymeans.kernels import sparse
 
-        everyone = np.arange(self.starts[-1])
-        ones, residue = np.ones(len(everyone)), np.zeros(len(everyone))
+        columns = np.arange(self.starts[-1])
+        ones, residue = np.ones(len(columns)), np.zeros(len(columns))
         threads = running_threads()
         threads.map(
             lambda r: sparse.fill_columns(
-                codebook.protocentroids, ones, everyone, *r, self.table, residue.copy()
+                codebook.protocentroids, ones, columns, *r, self.table, residue.copy()
             ),
             threads.ranges(codebook.n_features, smallest=256),
         )
@@ -236,24 +234,24 @@ class StreamedProducts(StatelessAssigner):
         labels: NDArray[np.int32],
     ) -> None:
         """Write every row's label."""
-        from polymeans.kernels import khatri_rao
+        from polymeans.kernels import centroid_chunks
 
         rows, book = self.rows, codebook.book
         best = np.full(rows.n_samples, np.inf, dtype=rows.dtype)
         second = np.full(rows.n_samples, np.inf, dtype=rows.dtype)
         nearest = np.zeros(rows.n_samples, dtype=np.int32)
-        error = None
+        error: ScoreError | None = None
         for base, part, frame in self._parts(codebook):
             error = frame.error if error is None else _worse(error, frame.error)
 
-            def meet(
+            def score(
                 a: int,
                 b: int,
                 base: int = base,
                 part: DenseLloyd = part,
                 frame: "ScoreFrame" = frame,
             ) -> None:
-                khatri_rao.meet_more_centroids(
+                centroid_chunks.score_chunk(
                     rows.arrays,
                     frame,
                     part.panels,
@@ -267,11 +265,14 @@ class StreamedProducts(StatelessAssigner):
                     part.tile_buffer(),
                 )
 
-            rows.each(meet)
+            rows.each(score)
+        assert error is not None  # there is one part at least
         frame = frame._replace(error=error)
         limits = np.empty(rows.n_samples)
         rows.each(
-            lambda a, b: khatri_rao.decide(frame, best, second, nearest, a, b, labels, limits)
+            lambda a, b: centroid_chunks.decide_labels(
+                frame, best, second, nearest, a, b, labels, limits
+            )
         )
         unsettled = np.flatnonzero(labels < 0)
         if len(unsettled) == 0:
@@ -280,7 +281,7 @@ class StreamedProducts(StatelessAssigner):
         ranges = running_threads().ranges(len(unsettled))
         for base, part, frame in self._parts(codebook):
             running_threads().map(
-                lambda r, base=base, part=part, frame=frame: khatri_rao.settle_more_centroids(
+                lambda r, base=base, part=part, frame=frame: centroid_chunks.settle_chunk(
                     rows.arrays,
                     frame,
                     book,
@@ -307,8 +308,9 @@ class StreamedProducts(StatelessAssigner):
             yield lo, part, part.pack_centers(codebook.some_centers(lo, hi))
 
 
-def _worse(error: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+def _worse(error: "ScoreError", other: "ScoreError") -> "ScoreError":
     """The error of scores of two parts together: their longest and their shortest centroid."""
-    worse = np.maximum(error, other)
-    worse[5:] = np.minimum(error[5:], other[5:])  # the shortest, and what is certain
-    return worse
+    worst = dict(zip(error._fields, map(max, error, other)))
+    return error._replace(**worst)._replace(
+        shortest=min(error.shortest, other.shortest), certain=min(error.certain, other.certain)
+    )

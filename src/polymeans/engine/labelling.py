@@ -1,6 +1,9 @@
 """Labels of rows that are not part of a fit."""
 
+from typing import Any
+
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
@@ -9,6 +12,11 @@ from polymeans.engine.blocks import Block
 
 #: Multiplications below which bringing centroids into panels costs more than it saves.
 SMALL_WORK = 2**21
+
+
+def n_multiplications(X: Any, n_clusters: int) -> int:
+    """Multiplications of one pass over the rows: those of all scores."""
+    return (X.nnz if sp.issparse(X) else X.size) * n_clusters
 
 
 def label_block(block: Block, codebook: BaseCodebook, kind: str | None = None) -> NDArray[np.int32]:
@@ -29,9 +37,9 @@ def label_block(block: Block, codebook: BaseCodebook, kind: str | None = None) -
     small = block.n_stored * codebook.n_clusters < SMALL_WORK and codebook.kind != "linear"
     # Rows whose norms are not known can only be labelled by exact scores.
     if small or len(block.norms) < block.n_samples:
-        from polymeans.kernels import sums
+        from polymeans.kernels.exact_labels import assign_exact
 
-        sums.assign_exact(block.arrays, codebook.book, 0, block.n_samples, labels)
+        assign_exact(block.arrays, codebook.book, 0, block.n_samples, labels)
     else:
         make_assigner(block, codebook, "lloyd", kind).assign(codebook, labels, labels)
     labels[block.directionless] = 0

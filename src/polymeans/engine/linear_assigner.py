@@ -6,7 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.codebooks.metric import MetricCodebook, squared_norms
+from polymeans.codebooks.learned_metric import LearnedMetricCodebook
+from polymeans.core.norms import squared_norms
 from polymeans.core.threads import product_blocks, running_threads
 from polymeans.engine.blocks import Block
 from polymeans.engine.stateless import StatelessAssigner
@@ -24,7 +25,10 @@ class LinearScores(StatelessAssigner):
         self.matrix = rows.matrix()
 
     def assign(
-        self, codebook: MetricCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
+        self,
+        codebook: LearnedMetricCodebook,
+        previous: NDArray[np.int32],
+        labels: NDArray[np.int32],
     ) -> None:
         """Write every row's label."""
         slopes = np.ascontiguousarray(codebook.slopes.T)
@@ -32,7 +36,7 @@ class LinearScores(StatelessAssigner):
 
 
 def metric_distances(
-    block: Block, codebook: MetricCodebook, labels: NDArray[np.int32]
+    block: Block, codebook: LearnedMetricCodebook, labels: NDArray[np.int32]
 ) -> NDArray[np.float64]:
     """Squared distance of each row to its center in the learned metric, in the rows' units.
 

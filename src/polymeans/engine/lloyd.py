@@ -1,7 +1,7 @@
 """The one loop: assign, add up, refit, until nothing moves.
 
-It knows neither where rows are nor what a codebook is: threads, sparse data, bounds, blocks on disk
-and structured centroids are other runners and codebooks run through it.
+It depends neither on where rows are nor on what a codebook is: threads, sparse data, bounds, blocks
+and structured centroids are properties of runners and codebooks.
 """
 
 import logging
@@ -39,7 +39,7 @@ class Step:
 class Run:
     """Outcome of one descent."""
 
-    codebook: BaseCodebook
+    codebook: Any  #: of the kind that the descent was given
     labels: NDArray[np.int32]
     inertia: float
     converged: bool
@@ -119,7 +119,7 @@ def descend(
             shift = float(np.sum(drift * drift))
         else:
             inertia = _inertia(runner, codebook, statistics)
-        if not np.isnan(before):  # not that of labels which were changed by hand
+        if not np.isnan(before):  # relocated rows carry labels that no assignment gave
             inertia = before
         run.n_relocated += n_relocated
         seconds = time.perf_counter() - began
@@ -142,7 +142,7 @@ def descend(
 def _relocations(
     runner: BaseRunner, codebook: BaseCodebook, statistics: Statistics
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Rows for clusters that have none, where the codebook wants that."""
+    """Rows for clusters that have none, where the codebook has ``relocates`` set."""
     if not codebook.relocates:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
     return relocations(runner, codebook, statistics.counts)

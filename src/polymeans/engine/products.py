@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.codebooks.metric import squared_norms
 from polymeans.core.contracts import Rows
+from polymeans.core.norms import squared_norms
 from polymeans.core.threads import running_threads
 
 

@@ -1,8 +1,8 @@
-"""Who has the rows: all of them in memory, followed lazily, or block by block, added up anew.
+"""Runners, which hold the rows: all of them in memory with totals that are corrected, or blocks.
 
 :class:`LocalRunner` keeps bounds, tables and sums from one iteration to the next. It is fast, and
-all of that is its private business. :class:`BlockRunner` remembers nothing but labels: every
-iteration labels each block from scratch and adds up its statistics. Both return the same bits.
+what it keeps is private to it. :class:`BlockRunner` keeps nothing but labels: every iteration
+labels each block from scratch and adds up its statistics. Both return the same bits.
 """
 
 from abc import ABC, abstractmethod
@@ -27,17 +27,17 @@ from polymeans.core.statistics import (
 from polymeans.engine.accounts import (
     Account,
     CellAccount,
-    Change,
     DeferredAccount,
     MarginalAccount,
-    NumeratorAccount,
     feature_rungs,
     rounded_features,
 )
 from polymeans.engine.accumulate import cell_statistics, marginal_statistics, mass_statistics
 from polymeans.engine.assignment import Assigner, make_assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
+from polymeans.engine.changes import Change
 from polymeans.engine.distances import distances_apart, own_distances
+from polymeans.engine.numerator_account import NumeratorAccount
 from polymeans.engine.products import ScatterProducts
 from polymeans.engine.survey import Source, measure
 
@@ -191,7 +191,7 @@ class LocalRunner(BaseRunner):
     weights : ndarray of shape (n_samples,)
     spherical : bool, default=False
         Cluster directions.
-    reach : float, default=0
+    largest_center : float, default=0
         Largest coordinate of centroids that will be met, if they come from outside.
     """
 
@@ -202,9 +202,9 @@ class LocalRunner(BaseRunner):
         X: Rows,
         weights: NDArray[np.float64],
         spherical: bool = False,
-        reach: float = 0.0,
+        largest_center: float = 0.0,
     ) -> None:
-        self.frame, blocks = measure([(X, weights)], spherical, reach)
+        self.frame, blocks = measure([(X, weights)], spherical, largest_center)
         self.blocks = blocks
         self.block: Block = blocks[0]
 
@@ -218,7 +218,7 @@ class LocalRunner(BaseRunner):
         self._assigner: Assigner = make_assigner(self.block, codebook, algorithm)
         self._account: Account = _account(self.block, codebook)
         self._change: Change | None = None
-        self._unmoved: NDArray[np.int32] | None = None  #: labels before some were changed by hand
+        self._unmoved: NDArray[np.int32] | None = None  #: labels before rows were relocated
 
     def assign(self, codebook: BaseCodebook) -> None:
         """Give each row its nearest centroid."""
@@ -280,14 +280,14 @@ class BlockRunner(BaseRunner):
         Of the same kind, width and dtype.
     spherical : bool, default=False
         Cluster directions.
-    reach : float, default=0
+    largest_center : float, default=0
         Largest coordinate of centroids that will be met, if they come from outside.
     """
 
     def __init__(
-        self, sources: Sequence[Source], spherical: bool = False, reach: float = 0.0
+        self, sources: Sequence[Source], spherical: bool = False, largest_center: float = 0.0
     ) -> None:
-        self.frame, self.blocks = measure(sources, spherical, reach)
+        self.frame, self.blocks = measure(sources, spherical, largest_center)
 
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
@@ -328,7 +328,7 @@ class BlockRunner(BaseRunner):
             own[rows[inside] - block.first] = labels[inside]
 
     def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
-        """The codebook was refitted: remember for which labels."""
+        """The codebook was refitted: keep the labels for which."""
         self._refitted_for = [labels.copy() for labels in self._labels]
 
     def confirm(self, explicit: BaseCodebook) -> None:

@@ -15,7 +15,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
-from polymeans.codebooks.sums import SumCodebook
+from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.core.threads import running_threads
@@ -253,16 +253,16 @@ def potential_of(runner: BaseRunner, chosen: NDArray[np.integer]) -> float:
 
 def codebook_of_rows(
     runner: BaseRunner, chosen: NDArray[np.integer]
-) -> DenseCodebook | SumCodebook:
+) -> DenseCodebook | NumeratorCodebook:
     """Some rows as centroids."""
     return _codebook(runner.frame, runner.take(chosen), runner.norms_of(chosen) ** 2)
 
 
 def _codebook(
     frame: Frame, centers: NDArray[Any], squared_norms: NDArray[np.float64]
-) -> DenseCodebook | SumCodebook:
+) -> DenseCodebook | NumeratorCodebook:
     if frame.is_sparse:
-        return SumCodebook(centers, squared_norms, spherical=frame.spherical)
+        return NumeratorCodebook(centers, squared_norms, spherical=frame.spherical)
     return DenseCodebook(centers, frame.spherical)
 
 
@@ -277,7 +277,7 @@ def nearest_rows(
 
 
 def _nearest(
-    block: Block, codebook: DenseCodebook | SumCodebook
+    block: Block, codebook: DenseCodebook | NumeratorCodebook
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     labels = np.empty(block.n_samples, dtype=np.int32)
     make_assigner(block, codebook, "lloyd").assign(codebook, labels, labels)

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import NumeratorsTable
 from polymeans.core.threads import running_threads
-from polymeans.engine.accounts import Change
 from polymeans.engine.blocks import SparseBlock
+from polymeans.engine.changes import Change
 
 if TYPE_CHECKING:
     from polymeans.kernels.sparse import Columns
@@ -32,11 +32,12 @@ class CentroidTable:
     Parameters
     ----------
     rows : SparseBlock
-    codebook : SumCodebook
+    codebook : NumeratorCodebook
     """
 
     def __init__(self, rows: SparseBlock, codebook: NumeratorsTable) -> None:
-        from polymeans.kernels.vector import has_fast_halves
+        from polymeans.kernels.halves import has_fast_halves
+        from polymeans.kernels.sparse import StreamedRows
 
         self.rows = rows
         self.halves = has_fast_halves()
@@ -50,7 +51,8 @@ class CentroidTable:
         # what float32 arithmetic adds: (length + 24) units of |x||c|. The second is folded into
         # the first by never letting the first fall below a fifth of a half's worst case.
         relative = _HALF + 5 * 1.25 * (rows.lengths + 24) * 2.0**-24
-        self.reaches = (rows.norms * relative).astype(np.float32) * np.float32(1 + 2.0**-20)
+        reaches = (rows.norms * relative).astype(np.float32) * np.float32(1 + 2.0**-20)
+        self.streamed_rows = StreamedRows(rows.arrays, rows.values32, reaches)
         self._fill(codebook, np.arange(codebook.n_clusters))
         self._describe(codebook)
 
@@ -97,6 +99,7 @@ class CentroidTable:
     def follow(self, codebook: NumeratorsTable, change: Change) -> None:
         """Bring the changed columns up to date."""
         from polymeans.kernels import sparse
+        from polymeans.kernels.groups import Groups
 
         norms = np.sqrt(codebook.squared_norms) * codebook.denominators * self.scale
         misfit = (norms > 2.0**15.5) | (norms < 2.0**8)
@@ -109,14 +112,14 @@ class CentroidTable:
                 codebook, np.concatenate([change.rewritten, change.shifted[misfit[change.shifted]]])
             )
             threads = running_threads()
+            events = Groups(change.starts, change.events)
             threads.map(
                 lambda share: sparse.touch_columns(
                     self.rows.arrays,
                     codebook.array,
                     self.scale,
                     shifted[slice(*share)],
-                    change.starts,
-                    change.events,
+                    events,
                     change.moved,
                     self.table,
                     self.residue,
@@ -182,9 +185,7 @@ class SparseLloyd:
         threads = running_threads()
         threads.map(
             lambda r: sparse.assign_full(
-                self.rows.arrays,
-                self.rows.values32,
-                table.reaches,
+                table.streamed_rows,
                 book,
                 table.columns,
                 chosen,
@@ -252,9 +253,7 @@ class SparseLazy(SparseLloyd):
         undecided = np.empty(self.rows.n_samples, dtype=bool)
         self.rows.each(
             lambda lo, hi: sparse.assign_moved(
-                self.rows.arrays,
-                self.rows.values32,
-                table.reaches,
+                table.streamed_rows,
                 book,
                 table.columns,
                 moved,

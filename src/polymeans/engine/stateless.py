@@ -4,14 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.engine.accounts import Change
+from polymeans.engine.changes import Change
 
 
 class StatelessAssigner:
     """Remembers nothing from one call to the next, so there is nothing to bring up to date."""
 
     def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
-        """Learn how the centroids moved; nothing to remember here."""
+        """The centroids moved; nothing is kept that depends on them."""
 
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Some labels were changed from outside; nothing to forget here."""

@@ -77,7 +77,7 @@ class _Prepared:
 
 
 def measure(
-    sources: Sequence[Source], spherical: bool, reach: float = 0.0
+    sources: Sequence[Source], spherical: bool, largest_center: float = 0.0
 ) -> tuple[MeasuredFrame, list[Block]]:
     """Blocks for a fit, and the frame they share.
 
@@ -87,7 +87,7 @@ def measure(
         Arrays, or CSR matrices in canonical format, of the same width and dtype.
     spherical : bool
         Cluster directions: rows are brought to length one (in a copy).
-    reach : float, default=0
+    largest_center : float, default=0
         Largest coordinate of centroids that will be met, if they come from outside.
 
     Returns
@@ -95,7 +95,7 @@ def measure(
     frame : MeasuredFrame
     blocks : list of Block
     """
-    parts, unit, weight_unit = _prepare(sources, spherical, reach)
+    parts, unit, weight_unit = _prepare(sources, spherical, largest_center)
     survey = _survey(parts)
     n_features, dtype = parts[0].shape[1], parts[0].values.dtype
     order = None if survey.counts is None else _by_frequency(survey.counts)
@@ -143,7 +143,7 @@ def glance(
     X: Rows,
     weights: NDArray[np.float64],
     spherical: bool = False,
-    reach: float = 0.0,
+    largest_center: float = 0.0,
     exact_only: bool = False,
 ) -> Block:
     """Rows that are only to be labelled: nothing is added up.
@@ -153,7 +153,7 @@ def glance(
     X : ndarray or CSR of shape (n_samples, n_features)
     weights : ndarray of shape (n_samples,)
     spherical : bool, default=False
-    reach : float, default=0
+    largest_center : float, default=0
         Largest coordinate of the centroids.
     exact_only : bool, default=False
         Labels will come from exact scores, which need neither norms nor a point to measure from:
@@ -163,7 +163,7 @@ def glance(
     -------
     Block
     """
-    parts, unit, weight_unit = _prepare([(X, weights)], spherical, reach)
+    parts, unit, weight_unit = _prepare([(X, weights)], spherical, largest_center)
     part = parts[0]
     if part.indices is not None:
         order = _by_frequency(_counts(part))
@@ -186,7 +186,7 @@ def glance(
 
 
 def _prepare(
-    sources: Sequence[Source], spherical: bool, reach: float
+    sources: Sequence[Source], spherical: bool, largest_center: float
 ) -> tuple[list[_Prepared], float, float]:
     """Rows and weights in the engine's units, and the units."""
     parts = [_flat(X, weights) for X, weights in sources]
@@ -199,7 +199,7 @@ def _prepare(
         _make_unit_length(parts)
         return parts, 1.0, weight_unit
     largest = max(part.range()[0] for part in parts)
-    unit = power_of_two_unit(max(largest, reach))
+    unit = power_of_two_unit(max(largest, largest_center))
     if unit != 1.0:
         for part in parts:
             part.replace_values((part.values / unit).astype(part.values.dtype, copy=False))
@@ -348,13 +348,13 @@ def _sums_and_norms(
     part: _Prepared, ladder: Ladder
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rungs of ``Σ w x`` (n_rungs, d), and the rows' norms."""
-    from polymeans.kernels import dense
+    from polymeans.kernels import prepare
 
     values, norms = part.values.reshape(part.shape), np.empty(part.n_samples)
 
     def add(r: tuple[int, int]) -> NDArray[np.float64]:
         total = np.zeros((ladder.n_rungs, values.shape[1]))
-        dense.sums_and_norms(values, part.weights, ladder.magics, *r, total, norms)
+        prepare.sums_and_norms(values, part.weights, ladder.magics, *r, total, norms)
         return total
 
     threads = running_threads()

@@ -1,13 +1,13 @@
 """Matrices as products of sparse factors."""
 
 from polymeans.factorization.budget import guaranteed_n_nonzeros, published_n_factors
-from polymeans.factorization.chains import prune_and_grow
+from polymeans.factorization.chain_refit import refit
+from polymeans.factorization.chain_selection import prune_and_grow
 from polymeans.factorization.factorize import factorize
 from polymeans.factorization.hierarchical import hierarchical_palm4msa
 from polymeans.factorization.operator import FastOperator
 from polymeans.factorization.palm4msa import palm4msa
 from polymeans.factorization.projection import project_rows_and_columns
-from polymeans.factorization.refit import refit
 from polymeans.factorization.result import Factorization
 
 __all__ = [

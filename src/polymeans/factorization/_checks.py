@@ -1,4 +1,4 @@
-"""Targets, weights and factors as the methods want them."""
+"""Checks of targets, weights and factors, and the form in which all methods take them."""
 
 import warnings
 from collections.abc import Sequence
@@ -85,14 +85,14 @@ def check_factors(factors: Sequence[Any], shape: tuple[int, int]) -> list[NDArra
     return factors
 
 
-#: The sparsity level where none is given.
+#: The sparsity level where none is given: that of Table 3 in the QuicK-means paper.
 DEFAULT_LEVEL = 5
 
 
 def check_sparsity(sparsity_level: Any, shape: tuple[int, int], stacklevel: int = 3) -> int:
-    """The sparsity level, at most what a dense factor has; more is said to be too much.
+    """The sparsity level, at most what a dense factor has, with a warning if it was more.
 
-    Nothing is said about the default, which nobody asked for.
+    There is no warning for the default level, which the caller did not choose.
     """
     check_integer("sparsity_level", sparsity_level, 1)
     most = min(shape)

@@ -13,21 +13,23 @@ from numpy.typing import NDArray
 
 from polymeans.factorization.result import to_csr
 
-#: Entries from which on, and share of non-zeros up to which, products are faster in sparse form.
-_LARGE, _THIN = 128 * 128, 0.08
+#: Entries from which on, and share of non-zeros up to which, a factor is multiplied in CSR form. A
+#: trade-off of time: a multiplication in CSR form takes several times as long as one in a dense
+#: product, and small products take no noticeable time in either form.
+_MIN_ENTRIES, _MAX_DENSITY = 128 * 128, 0.08
 
 _Matrix = NDArray[np.float64]
 
 
-def thin(matrix: _Matrix) -> Any:
-    """A matrix in the form in which it is multiplied fastest: CSR if large and mostly zero."""
-    if matrix.size < _LARGE or np.count_nonzero(matrix) > _THIN * matrix.size:
+def sparse_if_faster(matrix: _Matrix) -> Any:
+    """A matrix in the form in which products take less time: CSR if large and mostly zero."""
+    if matrix.size < _MIN_ENTRIES or np.count_nonzero(matrix) > _MAX_DENSITY * matrix.size:
         return matrix
     return to_csr(matrix)
 
 
 def dense(matrix: Any) -> _Matrix:
-    """A product of thin matrices as a C-ordered array."""
+    """A product of dense or sparse matrices as a C-ordered array."""
     return np.ascontiguousarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
@@ -36,7 +38,7 @@ def from_left(factors: list[_Matrix]) -> tuple[list[_Matrix | None], list[_Matri
     left: list[_Matrix | None] = [None]
     grams: list[_Matrix | None] = [None]
     for whole in factors[:-1]:
-        factor = thin(whole)
+        factor = sparse_if_faster(whole)
         if left[-1] is None:
             left.append(whole)
             grams.append(dense(factor.T @ factor))
@@ -47,7 +49,7 @@ def from_left(factors: list[_Matrix]) -> tuple[list[_Matrix | None], list[_Matri
 
 
 class FromRight:
-    """What stands right of a factor that moves from right to left.
+    """Products of all factors right of a position that moves from right to left.
 
     Attributes
     ----------
@@ -66,8 +68,8 @@ class FromRight:
         return self.cross if left is None else left.T @ self.cross
 
     def pass_over(self, whole: _Matrix) -> None:
-        """Take one more factor in."""
-        factor = thin(whole)
+        """Move the position left by one factor."""
+        factor = sparse_if_faster(whole)
         if self.gram is None:
             self.gram = dense(factor @ factor.T)
         else:

@@ -60,7 +60,7 @@ def spread(n_nonzeros: int, shape: tuple[int, int]) -> tuple[int, int]:
 def guaranteed_n_nonzeros(
     target_or_shape: Any, sparsity_level: int, n_factors: int | None = None
 ) -> int:
-    """Fewest non-zeros the paper's projection leaves in a chain: what its sparsity level buys.
+    """Fewest non-zeros that the paper's projection leaves in a chain at some sparsity level.
 
     *Idea.* With sparsity level s and Q factors, the left factor keeps s entries in each of k rows,
     each inner one s in each of its a = min(k, d) rows, and the right one s in each column:
@@ -69,9 +69,9 @@ def guaranteed_n_nonzeros(
 
     *Use when* another method is to be given a budget that is not larger than the paper's.
 
-    *Do not use when* the exact number matters: ask the factors.
+    *Do not use when* the exact number matters: count the entries of the factors.
 
-    *Cost.* That of looking at the target.
+    *Cost.* One pass over the target.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A matrix as a product of sparse factors, by the method that does best."""
+"""A matrix as a product of sparse factors: the choice of method, budget and number of factors."""
 
 from typing import Any
 
@@ -22,7 +22,8 @@ from polymeans.factorization.two_factors import two_factors
 
 METHODS = ("select", "palm4msa")
 
-#: Sweeps of each step of the hierarchical method where selection improves on its outcome.
+#: Sweeps of each step of the hierarchical method where selection of supports follows; 50 as in the
+#: experiments, see docs/explanation/constants.rst.
 _START_SWEEPS = 50
 
 
@@ -124,7 +125,7 @@ def factorize(
         rng = check_random_state(random_state)
         with Threads(n_threads, one_blas_thread=True) as threads:
             return factorize_in_two(problem, budget, threads, rng, effort)
-    from polymeans.factorization.chains import prune_and_grow
+    from polymeans.factorization.chain_selection import prune_and_grow
 
     start = hierarchical_palm4msa(
         target,
@@ -142,8 +143,8 @@ def budget_for(
     sparsity_level: int,
     n_factors: int | None = None,
 ) -> int:
-    """Non-zeros as given, or what the sparsity level stands for; never more than is useful."""
-    # The identity and the matrix itself are two factors as well.
+    """Non-zeros as given or as the sparsity level implies, at most those of an exact product."""
+    # An exact product of two factors: the identity and the matrix itself.
     dense = target.size + min(target.shape)
     if n_nonzeros is not None:
         return min(int(n_nonzeros), dense)

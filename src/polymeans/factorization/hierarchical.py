@@ -1,4 +1,4 @@
-"""Hierarchical palm4MSA: split off one factor after the other, polishing all of them each time."""
+"""Hierarchical palm4MSA: split off one factor at a time, then improve all factors together."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from polymeans._validation import check_choice, check_integer, check_real
 from polymeans.core.threads import Threads
 from polymeans.factorization._checks import check_n_factors, check_problem, check_sparsity
 from polymeans.factorization.budget import chain_limits, chain_shapes, published_n_factors, spread
-from polymeans.factorization.palm4msa import Chain, as_factorization, default_chain, descend
+from polymeans.factorization.palm4msa import as_factorization, default_chain, descend
+from polymeans.factorization.palm_steps import Chain
 from polymeans.factorization.result import Factorization
 
 
@@ -25,9 +26,9 @@ def hierarchical_palm4msa(
     """Approximate a matrix by a product of sparse factors, one more factor at a time.
 
     *Idea.* The matrix is split into a sparse factor and a residual that may have half as many
-    entries as before; then all factors found so far are polished together (both by
-    :func:`palm4msa`), and the residual is split next. What a chain of many factors started from
-    nothing cannot find becomes a row of problems with two factors each.
+    entries as before; then all factors found so far are improved together (both by
+    :func:`palm4msa`), and the residual is split next. A chain of many factors, which is hard to
+    find at once, becomes a sequence of problems with two factors each.
 
     *Use when* you want the published chain of many factors at its best, or to restore a fast
     transform: the Hadamard matrix is recovered exactly.
@@ -49,8 +50,8 @@ def hierarchical_palm4msa(
     weights : array-like of shape (k,) or None, default=None
         Of the rows of the target in the error. Rows of weight 0 come out as zero.
     max_iter : int, default=50
-        Of each split, and of each time all factors are polished. More of them cost more than they
-        bring; the paper has 300.
+        Of each split, and of each improvement of all factors. More take longer and lower the error
+        little; the paper has 300.
     tol : float, default=1e-6
         They stop when the squared error changes by less than this share of itself.
     step : {"line_search", "lipschitz"}, default="line_search"
@@ -59,7 +60,7 @@ def hierarchical_palm4msa(
     Returns
     -------
     Factorization
-        Its errors are those of the iterations in which all factors were polished last.
+        Its errors are those of the iterations in which all factors were improved last.
 
     Examples
     --------

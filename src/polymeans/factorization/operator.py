@@ -1,4 +1,4 @@
-"""A product of sparse factors as a linear operator: applied without ever being multiplied out."""
+"""A product of sparse factors as a linear operator, applied factor by factor."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
@@ -13,7 +13,8 @@ from scipy.sparse.linalg import LinearOperator
 from polymeans._validation import check_n_threads
 from polymeans.core.threads import Threads
 
-#: Multiplications below which a second thread costs more than it saves.
+#: Multiplications below which a second thread costs more than it saves: a fraction of a millisecond
+#: of work, about the time it takes to start a pool.
 _WORTH_THREADS = 2**20
 
 
@@ -23,12 +24,12 @@ class FastOperator(LinearOperator):
     **Idea.** A row meets the last factor first and the first one last; that takes as many
     multiplications as the factors have non-zeros, where the multiplied-out matrix needs one for
     each of its entries. Rows are worked on side by side, one in each lane of the processor's
-    vectors, so no structure is asked of the factors.
+    vectors, so factors may have any structure.
 
-    **Use when** the same matrix meets many rows, or single rows that cannot wait, and the factors
-    have far fewer non-zeros than the matrix has entries. **Do not use** for factors that are
-    nearly full: a dense product is faster then. **Cost:** ``nnz`` multiplications for each row;
-    reading the rows is what remains of it at high compression.
+    **Use when** the same matrix is applied to many rows, or to single rows with little delay, and
+    the factors have far fewer non-zeros than the matrix has entries. **Do not use** for factors
+    that are nearly full: a dense product is faster then. **Cost:** ``nnz`` multiplications for each
+    row; at high compression, most of the time is spent on reading the rows.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ class FastOperator(LinearOperator):
     """
 
     def __init__(self, factors: Sequence[Any]) -> None:
-        self.factors = _check_factors(factors)
+        self.factors = _as_csr_factors(factors)
         self._chains: dict[Any, Any] = {}
         first, last = self.factors[0], self.factors[-1]
         super().__init__(first.dtype, (first.shape[0], last.shape[1]))
@@ -80,7 +81,7 @@ class FastOperator(LinearOperator):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What was packed for the kernels is this machine's business.
+        # Arrays packed for the kernels depend on the machine and are not pickled.
         return type(self), (self.factors,)
 
     @property
@@ -114,10 +115,10 @@ class FastOperator(LinearOperator):
             product = reduce(lambda right, left: left @ right, reversed(factors))
         return np.ascontiguousarray(product.toarray(), dtype=self.dtype)
 
-    # --- what LinearOperator asks for --------------------------------------------------------
+    # --- the interface of LinearOperator ------------------------------------------------------
 
     def _matvec(self, x: NDArray[Any]) -> NDArray[Any]:
-        from polymeans.kernels.factored import row_product
+        from polymeans.kernels.factored_row import row_product
 
         if x.dtype != self.dtype:
             return _apply(self.factors, x)
@@ -161,16 +162,17 @@ class FastOperator(LinearOperator):
         ndarray of shape (n_samples, n_rows)
             ``X @ V.T``, float32 if both the rows and the operator are.
         """
-        from polymeans.kernels import factored
+        from polymeans.kernels.factored_layout import make_buffers
+        from polymeans.kernels.factored_products import dense_products, sparse_products
 
         X = self._check_rows(X)
         chain = self._chain(X.dtype)
         out = np.empty((X.shape[0], self.shape[0]), dtype=X.dtype)
         arrays = _arrays(X)
-        kernel = factored.sparse_products if len(arrays) > 1 else factored.dense_products
+        kernel = sparse_products if len(arrays) > 1 else dense_products
 
         def multiply(block: tuple[int, int]) -> None:
-            kernel(*arrays, chain, *block, out, factored.make_room(chain, products=True))
+            kernel(*arrays, chain, *block, out, make_buffers(chain, products=True))
 
         self._each(multiply, X, n_threads)
         return out
@@ -198,7 +200,8 @@ class FastOperator(LinearOperator):
         ndarray of shape (n_samples,), int32
             The lowest index among equals.
         """
-        from polymeans.kernels import factored
+        from polymeans.kernels.factored_layout import make_buffers
+        from polymeans.kernels.factored_products import dense_nearest, sparse_nearest
 
         offsets = _check_offsets(offsets, self.shape[0])
         X = self._check_rows(X)
@@ -207,24 +210,23 @@ class FastOperator(LinearOperator):
         slopes = np.zeros_like(halves)
         labels = np.empty(X.shape[0], dtype=np.int32)
         arrays = _arrays(X)
-        kernel = factored.sparse_nearest if len(arrays) > 1 else factored.dense_nearest
+        kernel = sparse_nearest if len(arrays) > 1 else dense_nearest
 
         def label(block: tuple[int, int]) -> bool:
-            room = factored.make_room(chain)
-            return kernel(*arrays, chain, halves, slopes, *block, labels, room)
+            return kernel(*arrays, chain, halves, slopes, *block, labels, make_buffers(chain))
 
         if not all(self._each(label, X, n_threads)):
             raise ValueError("X contains NaN or infinity; drop or impute such rows first.")
         return labels
 
     def nearest_one(self, x: NDArray[Any], offsets: NDArray[Any]) -> int:
-        """:meth:`nearest` of one dense row, with as little around it as possible.
+        """:meth:`nearest` of one dense row, without checks.
 
         Parameters
         ----------
         x : ndarray of shape (n_columns,)
-            Contiguous, of the operator's dtype. Nothing is checked: anything else is slow, or not
-            an answer.
+            Contiguous, of the operator's dtype. Nothing is checked: other arrays are slow or give
+            wrong results.
         offsets : ndarray of shape (n_rows,)
             Contiguous, of the operator's dtype.
 
@@ -237,25 +239,25 @@ class FastOperator(LinearOperator):
 
     @cached_property
     def _nearest_one(self) -> Callable[..., int]:
-        from polymeans.kernels.factored import row_nearest
+        from polymeans.kernels.factored_row import row_nearest
 
         return row_nearest
 
     @cached_property
     def _flat(self) -> Any:
-        from polymeans.kernels.factored import balance, pack_flat
+        from polymeans.kernels.factored_layout import balance, pack_flat
 
         return pack_flat(balance(self.factors), self.dtype)
 
     def _chain(self, dtype: Any) -> Any:
-        from polymeans.kernels.factored import balance, pack_chain
+        from polymeans.kernels.factored_layout import balance, pack_chain
 
         if dtype not in self._chains:
             self._chains[dtype] = pack_chain(balance(self.factors), dtype)
         return self._chains[dtype]
 
     def _each(self, work: Callable[[Any], Any], X: Any, n_threads: int | None) -> list[Any]:
-        """Do some work for all rows, in blocks."""
+        """Call a function for all rows, in blocks."""
         check_n_threads(n_threads)
         n_samples = X.shape[0]
         small = n_samples * (self.nnz + self.shape[1]) < _WORTH_THREADS
@@ -293,7 +295,7 @@ def _arrays(X: Any) -> tuple[NDArray[Any], ...]:
     return X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data
 
 
-def _check_factors(factors: Sequence[Any]) -> tuple[sp.csr_array, ...]:
+def _as_csr_factors(factors: Sequence[Any]) -> tuple[sp.csr_array, ...]:
     if sp.issparse(factors) or isinstance(factors, np.ndarray) or not hasattr(factors, "__len__"):
         raise TypeError(
             f"factors must be a list of matrices, S_1 first, got {type(factors).__name__}. "

@@ -1,4 +1,4 @@
-"""The constraint of the paper: a few entries in every row, and a few in every column."""
+"""The projection of the QuicK-means paper: a few entries in every row and in every column."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ def project_rows_and_columns(matrix: Any, per_row: int, per_column: int) -> NDAr
     ``per_column`` largest of its column; all others become zero. Both are chosen from the matrix
     as it was given.
 
-    *Use when* every row and every column must keep something, as in products of sparse factors:
-    an empty row in one of them would erase directions for good.
+    *Use when* every row and every column must keep an entry, as in products of sparse factors: an
+    empty row in one of them would remove directions from the product for good.
 
     *Do not use when* only the number of non-zeros counts: the largest entries wherever they stand
     are closer to the matrix. It is not the nearest point of any set, so methods built on it need
@@ -63,7 +63,7 @@ class Projection:
 
     def support(self, matrix: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which entries to keep."""
-        from polymeans.kernels.factorization import keep_largest
+        from polymeans.kernels.factorization_steps import keep_largest
 
         sizes = np.abs(matrix, out=self._sizes)
         keep = np.empty(matrix.shape, np.bool_)

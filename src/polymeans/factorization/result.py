@@ -1,4 +1,4 @@
-"""What a factorization is: sparse factors, and how well their product does."""
+"""The result of a factorization: sparse factors, and the error of their product."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Factorization:
         never are part of them.
     errors : ndarray
         Squared error ``sum_k w_k |u_k - v_k|^2`` after each iteration. The last entry is that of
-        ``factors``: the best ones met, where a method may go up.
+        ``factors``, the best ones, also where errors of a method may rise.
     n_iter : int
         Iterations done.
     target_norm : float

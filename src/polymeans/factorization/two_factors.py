@@ -1,9 +1,9 @@
-"""Where the selection of two factors starts, and how many starts it gets.
+"""Two factors from several starts: which dictionaries to start from, and rounds for each.
 
 The dictionary of a start is the identity and some columns of the target itself (of the shorter
-side, brought to length one). Columns say what many others have in common; the identity writes down
-what is particular to one. How many columns are worth their price depends on the data, so a few
-sizes are tried for some rounds, and the best goes on.
+side, brought to length one). Columns are patterns that many others share; an atom of the identity
+encodes a single entry of the target. How many columns are best depends on the data, so a few
+numbers of them are tried for some rounds, and the best pair is improved further.
 """
 
 from collections.abc import Callable
@@ -12,25 +12,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.factorization.selection import Pair, Side, largest, polish, select
+from polymeans.factorization.pair import Pair, refit_pair
+from polymeans.factorization.pair_selection import select_supports
+from polymeans.factorization.sparse_coding import SparseCoding, largest
 
-#: Dictionary columns that are tried, as shares of what the budget could pay for in full.
+# For all of these see docs/explanation/constants.rst.
+
+#: Numbers of dictionary columns that are tried, as shares of the columns that the budget could pay
+#: for in full.
 _SIZES = (1.0, 0.5, 0.25)
 
-#: Columns at most, in multiples of the shorter side.
-_MOST_COLUMNS = 2.0
+#: Columns at most, in multiples of the shorter side: errors were lowest at about this number.
+_MAX_COLUMNS = 2.0
 
-#: Sides that differ by less than this factor may take each other's part.
+#: Ratio of the sides below which atoms of the longer side are tried as well.
 _NEARLY_SQUARE = 1.5
 
-#: Rounds of each start, and of the best one afterwards with the shares of its entries it tries.
-_TRIAL_ROUNDS, _FINAL_ROUNDS, _FINAL_SHARES = 6, 18, (0.12, 0.01)
+#: Rounds of each start, and of the best one afterwards: after 8 rounds nine tenths of what many
+#: rounds gain was reached.
+_TRIAL_ROUNDS, _FINAL_ROUNDS = 6, 18
 
-#: Entries of the larger factor, zeros included, for which there are as many rounds as said. Small
-#: problems get more starts, up to this multiple, large ones fewer rounds, but not less than these.
-_USUAL, _MOST, _FEWEST = 2**18, 3.0, 4
+#: Shares of new entries in the first and the last of the final rounds: lower than for starts, whose
+#: supports are still poor.
+_FINAL_SHARES = (0.12, 0.01)
 
-#: Error, relative to the target, that counts as none.
+#: Entries of the larger factor, zeros included, for which there are as many rounds as stated above
+#: (about 256 x 1024). Rounds fall with the root of the size above, starts are repeated below, up to
+#: this multiple.
+_USUAL_ENTRIES, _MAX_REPEATS = 2**18, 3.0
+
+#: Rounds at least, however large the target is.
+_MIN_ROUNDS = 4
+
+#: Pace below which only one start is tried.
+_ONE_START = 0.3
+
+#: Squared norm of a column, relative to the largest, below which it is not used as an atom.
+_MIN_COLUMN = 1e-4
+
+#: Squared error, relative to that of the target, that counts as zero: rounding.
 _EXACT = 1e-13
 
 
@@ -55,7 +75,7 @@ def two_factors(
     rng : RandomState
         Draws the columns.
     effort : float, default=1
-        Multiple of the usual number of rounds. Below 0.3 only one size is tried.
+        Multiple of the usual number of rounds. Below 0.3 only one start is tried.
     on_round : callable, default=None
         Called with the error of each round.
 
@@ -69,32 +89,33 @@ def two_factors(
     if power == 0:
         return Pair(np.zeros((target.shape[0], 1)), np.zeros((target.shape[1], 1))), 0.0
     # Rows and columns of zeros need no entries, and must not decide which side is the shorter.
-    rows, columns = target.any(axis=1), target.any(axis=0)
+    rows, columns = (np.asarray(target.any(axis=axis)) for axis in (1, 0))
     core = np.ascontiguousarray(target[rows][:, columns])
     if n_nonzeros >= np.count_nonzero(core) + min(core.shape):
-        # Room for everything: the matrix itself, and the identity.
+        # The budget covers the matrix itself and the identity.
         small, large = np.eye(min(core.shape)), core if core.shape[0] > core.shape[1] else core.T
         left, right = (small, large) if core.shape[0] <= core.shape[1] else (large, small)
         return Pair(_put_back(left, rows), _put_back(right, columns)), 0.0
     goal = _EXACT * power
     starts = _starts(core.shape, n_nonzeros)
     work = max(core.shape) * (min(core.shape) + starts[0][0])
-    pace = effort * min(_MOST, np.sqrt(_USUAL / work))
-    n_trial = max(_FEWEST, round(_TRIAL_ROUNDS * min(1.0, pace)))
-    # Other columns help small problems more than further rounds of the same ones.
-    starts = starts[:1] if pace < 0.3 else starts * max(1, int(pace))
+    pace = effort * min(_MAX_REPEATS, np.sqrt(_USUAL_ENTRIES / work))
+    n_trial = max(_MIN_ROUNDS, round(_TRIAL_ROUNDS * min(1.0, pace)))
+    # For small targets, other columns gain more than further rounds with the same ones.
+    starts = starts[:1] if pace < _ONE_START else starts * max(1, int(pace))
     best, lowest = None, np.inf
     for size, upright in starts:
-        pair = begin(core, size, n_nonzeros, threads, rng, upright)
-        pair, error = select(
+        pair = start_pair(core, size, n_nonzeros, threads, rng, upright)
+        pair, error = select_supports(
             pair, core, n_nonzeros, threads, n_rounds=n_trial, goal=goal, on_round=on_round
         )
         if error < lowest:
             best, lowest = pair, error
         if lowest <= goal:
             break
-    n_final = max(_FEWEST, round(_FINAL_ROUNDS * pace)) if lowest > goal else 0
-    best, lowest = select(
+    assert best is not None  # there is one start at least
+    n_final = max(_MIN_ROUNDS, round(_FINAL_ROUNDS * pace)) if lowest > goal else 0
+    best, lowest = select_supports(
         best,
         core,
         n_nonzeros,
@@ -104,7 +125,7 @@ def two_factors(
         goal=goal,
         on_round=on_round,
     )
-    lowest = polish(best, core, threads)
+    lowest = refit_pair(best, core, threads)
     if on_round is not None:
         on_round(lowest)
     return Pair(_put_back(best.left, rows), _put_back(best.right, columns)), lowest
@@ -117,9 +138,9 @@ def _put_back(side: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[
 
 
 def _starts(shape: tuple[int, int], n_nonzeros: int) -> list[tuple[int, bool]]:
-    """Numbers of columns to try, the largest first, and whether they are those of the matrix.
+    """Numbers of columns to try, the largest first, and whether atoms are columns of the matrix.
 
-    Atoms belong to the shorter side; of a matrix that is nearly square both sides are tried.
+    Atoms are vectors along the shorter side; of a nearly square matrix both sides are tried.
     """
     upright = shape[0] <= shape[1]
     starts = [(size, upright) for size in _sizes(shape, n_nonzeros)]
@@ -132,11 +153,11 @@ def _starts(shape: tuple[int, int], n_nonzeros: int) -> list[tuple[int, bool]]:
 def _sizes(shape: tuple[int, int], n_nonzeros: int) -> list[int]:
     """Numbers of columns to try, the largest first."""
     short = min(shape)
-    affordable = min(n_nonzeros / short, _MOST_COLUMNS * short, max(shape))
+    affordable = min(n_nonzeros / short, _MAX_COLUMNS * short, max(shape))
     return sorted({int(affordable * share) for share in _SIZES}, reverse=True)
 
 
-def begin(
+def start_pair(
     target: NDArray[np.float64],
     n_columns: int,
     n_nonzeros: int,
@@ -144,16 +165,15 @@ def begin(
     rng: np.random.RandomState,
     upright: bool,
 ) -> Pair:
-    """Identity and columns (or rows) as one side, half the budget of codes as the other."""
+    """Identity and columns (or rows) of the target as atoms, and codes with half the budget."""
     short = target if upright else target.T
     square = np.einsum("ij,ij->j", short, short)
-    # Columns that are next to nothing are not worth an atom.
-    worth = rng.permutation(np.flatnonzero(square > 1e-4 * square.max()))[:n_columns]
-    columns = short[:, worth] / np.sqrt(square[worth])
+    drawn = rng.permutation(np.flatnonzero(square > _MIN_COLUMN * square.max()))[:n_columns]
+    columns = short[:, drawn] / np.sqrt(square[drawn])
     atoms = np.ascontiguousarray(np.hstack([np.eye(len(short)), columns]))
-    side = Side(short.T, atoms, threads)
+    side = SparseCoding(short.T, atoms, threads)
     n_codes = max(1, n_nonzeros // 2)
-    codes = side.solve(np.zeros(side.shape), largest(side.pursued(n_codes), n_codes))
+    codes = side.solve(np.zeros(side.shape), largest(side.pursuit_values(n_codes), n_codes))
     return Pair(atoms, codes) if upright else Pair(codes, atoms)
 
 
@@ -165,5 +185,5 @@ def trial_error(
         return 0.0
     size, upright = _starts(target.shape, n_nonzeros)[-1]
     rng = np.random.RandomState(seed)
-    pair = begin(target, size, n_nonzeros, threads, rng, upright)
-    return select(pair, target, n_nonzeros, threads, n_rounds=n_rounds)[1]
+    pair = start_pair(target, size, n_nonzeros, threads, rng, upright)
+    return select_supports(pair, target, n_nonzeros, threads, n_rounds=n_rounds)[1]

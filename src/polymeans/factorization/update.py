@@ -1,7 +1,7 @@
-"""Factors that follow a target which changes little by little, as cluster means do in Lloyd's loop.
+"""Updates of factors whose target changes little by little, as cluster means do in Lloyd's loop.
 
 Each class is called with the target, the weights of its rows and the present factors, and returns
-factors that fit at least as well. They know how many non-zeros there may be.
+factors that fit at least as well within its budget of non-zeros.
 """
 
 from collections.abc import Sequence
@@ -11,18 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.core.threads import running_threads
+from polymeans.factorization.pair import Pair, refit_pair
+from polymeans.factorization.pair_selection import select_supports
 from polymeans.factorization.result import to_csr
-from polymeans.factorization.selection import Pair, polish, select
 
-#: Least-squares sweeps of each call.
+#: Least-squares sweeps of each call. More would converge to means that the next iteration changes.
 _SWEEPS = 2
 
-#: Calls after which supports are selected anew, for so many rounds that try such shares of them.
+#: Calls after which supports are selected anew, rounds of that, and the shares of new entries in
+#: them. Without it, less than half of what Lloyd's loop can gain is reached; few entries change,
+#: because supports are good already. See docs/explanation/constants.rst.
 _RESELECT_EVERY, _ROUNDS, _SHARES = 3, 3, (0.08, 0.04)
 
 
 class PairUpdate:
-    """Two factors under one budget: least squares, and now and then other supports.
+    """Two factors under one budget: least squares, and every third call other supports.
 
     Parameters
     ----------
@@ -42,16 +45,18 @@ class PairUpdate:
         goal = roots * target
         left, right = (factor.toarray().astype(np.float64) for factor in factors)
         pair = Pair(left * roots, np.ascontiguousarray(right.T))
-        error = polish(pair, goal, threads, max_sweeps=_SWEEPS)
+        error = refit_pair(pair, goal, threads, max_sweeps=_SWEEPS)
         if self.n_calls % _RESELECT_EVERY == 0 and error > 0:
-            pair, _ = select(pair, goal, self.n_nonzeros, threads, n_rounds=_ROUNDS, shares=_SHARES)
-            polish(pair, goal, threads, max_sweeps=_SWEEPS)
+            pair, _ = select_supports(
+                pair, goal, self.n_nonzeros, threads, n_rounds=_ROUNDS, shares=_SHARES
+            )
+            refit_pair(pair, goal, threads, max_sweeps=_SWEEPS)
         self.n_calls += 1
         return [to_csr(pair.left / roots), to_csr(pair.right.T)]
 
 
 class ChainUpdate:
-    """A chain of factors under one budget: least squares, and now and then other supports.
+    """A chain of factors under one budget: least squares, and every third call other supports.
 
     Parameters
     ----------
@@ -66,8 +71,8 @@ class ChainUpdate:
         self, target: NDArray[np.float64], weights: NDArray[np.float64], factors: Sequence[Any]
     ) -> list[Any]:
         """Better factors."""
-        from polymeans.factorization.chains import prune_and_grow
-        from polymeans.factorization.refit import refit
+        from polymeans.factorization.chain_refit import refit
+        from polymeans.factorization.chain_selection import prune_and_grow
 
         fitted = refit(target, factors, weights=weights, max_sweeps=_SWEEPS)
         if self.n_calls % _RESELECT_EVERY == 0 and fitted.errors[-1] > 0:

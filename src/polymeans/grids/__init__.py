@@ -1,7 +1,8 @@
-"""Grids of protocentroids, usable alone: sizes of sets, decomposition of centroids, diagnosis.
+"""Grids of protocentroids: sizes of sets, decomposition of given centroids, diagnosis, selection.
 
-What works on given centroids stands here. The estimator that fits a grid to rows is
-:class:`polymeans.KhatriRaoKMeans`; ``selector`` stands above it, everything else here below it.
+Functions here work on given centroids or choose sizes. The estimator that fits a grid to rows is
+:class:`polymeans.KhatriRaoKMeans`: ``selector`` and ``growth`` import it, all other modules here
+may be imported by it.
 """
 
 from polymeans.grids.decomposition import Decomposition, decompose_centroids

@@ -1,6 +1,7 @@
-"""Cells to begin a search with, from the effects of the centroids.
+"""First cells of a search, from the effects of the centroids.
 
 The effects are the centroids themselves or, for products, the logarithms of their absolute values.
+Each function takes a problem and a source of random numbers and returns the cell of each centroid.
 """
 
 import warnings
@@ -10,31 +11,41 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from polymeans.grids.arrangement import GridFit
+from polymeans.grids.arrangement import DecompositionProblem
 from polymeans.grids.matching import squared_distances
 from polymeans.kmeans import KMeans
 
-#: Centroids up to which corners are looked for: that compares all pairs of centroids, repeatedly.
+#: Centroids up to which parallelograms are searched for: tables of all pairs of centroids, 72 MB
+#: each at 3000, are gone through once for each centroid that is tried as a corner (see below).
 MOST_FOR_CORNERS = 3000
 
-#: Centroids asked for corners at first, and later.
-_SAMPLED, _ASKED = 200, 64
+#: Centroids tried as neighbours of the corner in the first step, and members of a group that are
+#: used to select the other group. Each takes ``k²`` operations, so both numbers are a trade-off
+#: between time and the reliability of the selection.
+_FIRST_NEIGHBOURS, _MOST_SELECTORS = 200, 64
+
+#: Rounds at most in which each of the two groups is selected by the other.
+_ROUNDS = 5
 
 
-def from_random(problem: GridFit, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Any cells: the only start that does not take products of unlike signs for alike."""
+def from_random(problem: DecompositionProblem, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Random cells.
+
+    The other starts ignore the signs of products, because effects are absolute values; this one
+    does not.
+    """
     return rng.permutation(problem.n_cells)[: len(problem.centers)]
 
 
-def from_residuals(problem: GridFit, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Cluster the effects, then what remains of them, set by set in random order."""
+def from_residuals(problem: DecompositionProblem, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Cluster the effects, then their residuals, set by set in random order."""
     rest = problem.effects
     sets: list[Any] = [None] * len(problem.sizes)
     for q in rng.permutation(len(sets)):
         size = min(problem.sizes[q], len(rest))
         model = KMeans(size, random_state=rng.randint(2**31 - 1), n_threads=1)
         with warnings.catch_warnings():
-            # Residuals may repeat, and clusters without any stay where they are: no concern here.
+            # Equal residuals leave clusters empty, which does no harm here.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(rest, sample_weight=problem.weights)
         surplus = rest[rng.randint(len(rest), size=problem.sizes[q] - size)]
@@ -43,12 +54,13 @@ def from_residuals(problem: GridFit, rng: np.random.RandomState) -> NDArray[np.i
     return problem.nearest_cells(sets)
 
 
-def from_corners(problem: GridFit, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Find the centroids that share all protocentroids but one with a random one of them.
+def from_corners(problem: DecompositionProblem, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Find the centroids that share all protocentroids but one with a random centroid.
 
-    If a and b differ from it in different sets, the fourth corner of their parallelogram is a
-    centroid, too. So look for the group of ``h_1 - 1`` and the one of ``h_2 · ... · h_p - 1`` whose
-    corners are nearest to centroids; the second group is a smaller grid.
+    If a and b differ from that corner in different sets, the fourth corner of the parallelogram is
+    a centroid, too. So two groups are searched for, of ``h_1 - 1`` and of ``h_2 · ... · h_p - 1``
+    centroids, whose fourth corners are nearest to centroids; the second group is a smaller grid,
+    which is split in the same way.
     """
     effects = problem.effects
     corner = rng.randint(len(effects))
@@ -72,7 +84,7 @@ def _split_corners(
     size: int,
     rng: np.random.RandomState,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Split a grid around one of its centroids into an axis and the slice across it."""
+    """Split a grid around one of its centroids into an axis and the slice orthogonal to it."""
     others = group[group != corner]
     n_axis = min(size - 1, len(others))
     n_slice = min(-(-len(group) // size) - 1, len(others))
@@ -83,13 +95,13 @@ def _split_corners(
         return np.append(alone, others[:n_axis]), alone
     steps = effects[others] - effects[corner]
     gaps = squared_distances(steps, steps)
-    np.fill_diagonal(gaps, np.inf)  # u_b itself is no fourth corner of a and b
-    # The one whose best corners fit best is on the axis; then each group in turn picks the other.
-    sample = rng.permutation(len(others))[:_SAMPLED]
+    np.fill_diagonal(gaps, np.inf)  # b itself is not the fourth corner of a and b
+    # The centroid with the best fourth corners is on the axis; then each group selects the other.
+    sample = rng.permutation(len(others))[:_FIRST_NEIGHBOURS]
     misfits = _corner_misfits(steps, gaps, sample)
     best = np.partition(misfits, n_slice - 1, axis=1)[:, :n_slice].sum(axis=1).argmin()
     axis = across = sample[[best]]
-    for _ in range(5):
+    for _ in range(_ROUNDS):
         across = _best_partners(steps, gaps, axis, n_slice)
         chosen = _best_partners(steps, gaps, across, n_axis)
         if set(chosen) == set(axis):
@@ -101,16 +113,17 @@ def _split_corners(
 def _best_partners(
     steps: NDArray[np.float64], gaps: NDArray[np.float64], group: NDArray[np.int64], size: int
 ) -> NDArray[np.int64]:
-    misfits = _corner_misfits(steps, gaps, group[:_ASKED])
+    """Centroids whose fourth corners with a group are nearest to centroids."""
+    misfits = _corner_misfits(steps, gaps, group[:_MOST_SELECTORS])
     return np.argsort(misfits.sum(axis=0), kind="stable")[:size]
 
 
 def _corner_misfits(
     steps: NDArray[np.float64], gaps: NDArray[np.float64], group: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Squared distance of ``corner + s_a + s_b`` to the nearest centroid but a and b.
+    """Squared distance of ``corner + s_a + s_b`` to the nearest centroid other than a and b.
 
-    For a in the group and any b, with steps s from the corner.
+    For each a in the group and each b; s are differences from the corner.
     """
     products = steps[group] @ steps.T
     misfits = np.empty_like(products)

@@ -1,8 +1,8 @@
-"""Given centroids as sums or products of few vectors: which belongs where in the grid, and of what.
+"""Decomposition of given centroids into sums or products of few vectors.
 
-For a fixed place of every centroid the best protocentroids follow from
-:mod:`polymeans.codebooks`. Finding the places is a matching problem, and the hard part. A
-decomposition that keeps the order in which k-means numbered its clusters leaves it out.
+If the cell of every centroid is known, the best protocentroids follow from
+:mod:`polymeans.codebooks`. Finding the cells is a matching problem, which a decomposition that
+keeps the order in which k-means numbered its clusters does not solve.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,18 @@ from sklearn.utils import check_array, check_random_state
 
 from polymeans._validation import check_choice, check_integer, check_weights
 from polymeans.codebooks.aggregation import AGGREGATORS, combine
-from polymeans.grids.arrangement import Arrangement, GridFit
-from polymeans.grids.arrangement_search import fit_cells, search_cells, try_all
+from polymeans.grids.arrangement import Arrangement, DecompositionProblem
+from polymeans.grids.arrangement_search import fit_cells, search_cells, try_all_cells
 from polymeans.grids.matching import match, squared_distances
 from polymeans.grids.sizes import check_sizes
 
-#: Cells up to which all pairings are tried: at most 120, by symmetry the first centroid is at 0.
+#: Cells up to which all pairings are tried: at most 5! = 120, because by symmetry the first
+#: centroid is in cell 0. Eight cells would have 5040, each of which takes a fit.
 _ALL_PAIRINGS = 6
+
+#: Coordinates of centroids without weight, in the unit of the others, are cut off here, so that
+#: their squares do not overflow. They are equally far from all cells then.
+_FARTHEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +39,12 @@ class Decomposition:
         The sets. In a sum all sets but the first have weighted mean zero, in a product unit root
         mean square.
     cells : ndarray of shape (k,)
-        Where in the grid each centroid belongs, in C order: ``numpy.unravel_index(cells, sizes)``
+        Cell of each centroid, in C order: ``numpy.unravel_index(cells, sizes)``
         are the indices of its protocentroids. No two centroids share a cell.
     error : float
         Weighted sum of squared distances between the centroids and their cells.
     share : float
-        Part of the weighted variance of the centroids that the grid keeps, at most 1.
+        Share of the weighted variance of the centroids that the grid explains, at most 1.
     history : ndarray
         Error after each step of the best start; never rises.
     """
@@ -67,20 +72,20 @@ def decompose_centroids(
     **Idea.** The second phase of the two-phase method (Khatri-Rao clustering, section 5), with the
     step that decides its quality: which centroid belongs in which cell of the grid. Two steps
     alternate, and neither can raise the error: match centroids with cells (Hungarian method), fit
-    the protocentroids to the matched centroids. Then pairs of centroids trade places while that
-    helps. Starts look for corners of parallelograms, ``u_a + u_b - u_c = u_d``, of which a grid
-    has many; others cluster the centroids and then what remains of them, or begin at random. Grids
-    of up to six cells try all pairings.
+    the protocentroids to the matched centroids. Then pairs of centroids are swapped while that
+    lowers the error. Some starts search for parallelograms, ``u_a + u_b - u_c = u_d``, of which a
+    grid has many; others cluster the centroids and then their residuals, or are random. For grids
+    of up to six cells all pairings are tried.
 
-    **Use when** you have centroids (of any method) and want to know how well few vectors replace
-    them, or a start for :class:`polymeans.KhatriRaoKMeans`.
+    **Use when** you have centroids (of any method) and want to know how well few vectors
+    approximate them, or need a start for :class:`polymeans.KhatriRaoKMeans`.
 
     **Do not use when** you have the data and want the best grid: centroids found without regard to
     the structure may be far from it. Fit :class:`polymeans.KhatriRaoKMeans`.
 
     **Cost.** A matching takes up to ``k² · Πh`` steps; above 1500 centroids only the 32 nearest
-    cells compete for each, which still never raises the error. Corners take a few hundred times
-    ``k²`` operations and are left out above 3000 centroids, trades above 400. Memory:
+    cells are considered for each, which still never raises the error. Parallelograms take a few
+    hundred times ``k²`` operations and are left out above 3000 centroids, swaps above 400. Memory:
     ``Πh · (k + n_features)`` numbers.
 
     Parameters
@@ -93,26 +98,26 @@ def decompose_centroids(
     aggregator : {"sum", "product"}, default="sum"
         How protocentroids make centroids.
     weights : array-like of shape (k,), default=None
-        How much each centroid counts, such as the size of its cluster. Those without weight take
-        the nearest cells the others leave.
+        How much each centroid counts, such as the size of its cluster. Centroids without weight
+        get the nearest of the remaining cells.
     cells : array-like of shape (k,), default=None
         The pairing, if it is known: the cell of each centroid in C order, none twice. Then only
         the protocentroids are fitted.
     n_init : int, default=8
-        Number of starts, of which the best is kept; none follow an exact decomposition.
+        Number of starts, of which the best is kept; an exact decomposition ends them early.
     max_iter : int, default=100
-        Steps of one start at most: matchings with fits, and trades.
+        Steps of one start at most: matchings with fits, and swaps.
     random_state : int, RandomState instance or None, default=None
         Determines the starts.
 
     Returns
     -------
     decomposition : Decomposition
-        Protocentroids, the cell of each centroid, and how much they miss.
+        Protocentroids, the cell of each centroid, and the error.
 
     See Also
     --------
-    polymeans.grids.diagnose_centroids : Whether the share kept is more than chance.
+    polymeans.grids.diagnose_centroids : Whether the share explained is more than chance.
 
     Examples
     --------
@@ -130,27 +135,28 @@ def decompose_centroids(
     check_choice("aggregator", aggregator, AGGREGATORS)
     check_integer("n_init", n_init, 1)
     check_integer("max_iter", max_iter, 1)
-    centers = check_array(centers, dtype=np.float64, input_name="centers")
-    weights = check_weights(weights, centers)
-    if len(centers) > np.prod(sizes, dtype=object):
+    rows = check_array(centers, dtype=np.float64, input_name="centers")
+    weights = check_weights(weights, rows)
+    if len(rows) > np.prod(sizes, dtype=object):
         raise ValueError(
             f"n_protocentroids={tuple(sizes)} makes {np.prod(sizes)} cells, too few for "
-            f"{len(centers)} centers. Sizes that are enough: "
-            f"polymeans.balanced_sizes({len(centers)})."
+            f"{len(rows)} centers. Sizes that are enough: "
+            f"polymeans.balanced_sizes({len(rows)})."
         )
     rng = check_random_state(random_state)
     counts = weights > 0
-    problem = GridFit(centers[counts], weights[counts], sizes, aggregator)
+    problem = DecompositionProblem(rows[counts], weights[counts], sizes, aggregator)
+    given = None
     if cells is not None:
-        cells = _check_cells(cells, len(centers), problem.n_cells)
-        best = fit_cells(problem, cells[counts], max_iter)
+        given = _check_cells(cells, len(rows), problem.n_cells)
+        best = fit_cells(problem, given[counts], max_iter)
     elif len(sizes) == 1:
         best = problem.trivial()
     elif problem.n_cells <= _ALL_PAIRINGS:
-        best = try_all(problem, max_iter)
+        best = try_all_cells(problem, max_iter)
     else:
         best = search_cells(problem, n_init, max_iter, rng)
-    return _result(problem, best, centers, weights, cells)
+    return _result(problem, best, rows, weights, given)
 
 
 def _check_cells(cells: ArrayLike, k: int, n_cells: int) -> NDArray[np.int64]:
@@ -165,13 +171,13 @@ def _check_cells(cells: ArrayLike, k: int, n_cells: int) -> NDArray[np.int64]:
 
 
 def _result(
-    problem: GridFit,
+    problem: DecompositionProblem,
     state: Arrangement,
     centers: NDArray[np.float64],
     weights: NDArray[np.float64],
     given: NDArray[np.int64] | None,
 ) -> Decomposition:
-    """In the user's units, and with the centroids that do not count."""
+    """The result in the user's units, with cells for centroids without weight."""
     protocentroids = [theta * problem.unit_of(q) for q, theta in enumerate(state.protocentroids)]
     protocentroids[0] += problem.origin * problem.unit
     cells = np.empty(len(centers), dtype=np.int64) if given is None else given
@@ -179,13 +185,12 @@ def _result(
     if given is None and not weights.all():
         free = np.setdiff1d(np.arange(problem.n_cells), state.cells)
         grid = combine(protocentroids, problem.aggregator)[free]
-        # In the unit of those that count; what is far beyond it is far from all cells alike.
-        spare = np.clip(centers[weights == 0] / problem.unit, -1e100, 1e100)
+        spare = np.clip(centers[weights == 0] / problem.unit, -_FARTHEST, _FARTHEST)
         gaps = squared_distances(spare - problem.mean, grid / problem.unit - problem.mean)
         cells[weights == 0] = free[match(gaps, None)]
-        if len(problem.sizes) == 1:  # nothing else claims these rows
+        if len(problem.sizes) == 1:  # each protocentroid belongs to one centroid only
             protocentroids[0][cells] = centers
-    # One factor at a time: a large unit squared is infinite, and zero times that no number.
+    # One factor at a time: a large unit squared is infinite, and zero times infinity is NaN.
     history = np.array(state.history) * problem.unit * problem.unit * problem.weight_unit
     share = 1.0 - state.error / problem.variance if problem.variance > 0 else 1.0
     return Decomposition(protocentroids, cells, float(history[-1]), share, history)

@@ -16,14 +16,20 @@ from polymeans.grids.decomposition import decompose_centroids
 from polymeans.grids.sizes import balanced_sizes, check_sizes
 from polymeans.kmeans import KMeans
 
-#: A structure is reported if it explains this much of what chance leaves unexplained, ...
+#: A structure is reported if it explains this share of what chance leaves unexplained. The value is
+#: a convention: significant but weaker structure is not reported.
 STRONG = 0.3
 
-#: ... and if chance explains as much at most this often.
+#: A structure is reported if chance explains as much at most this often: the usual level of a test,
+#: which 19 comparisons with chance can reach.
 SIGNIFICANT = 0.05
 
-#: Starts of each decomposition: the same for the centroids and for chance, so that neither gains.
+#: Starts of each decomposition. The same number for the centroids and for chance, so that neither
+#: has an advantage; there are ``2 (1 + n_null)`` decompositions, so it is small.
 _STARTS = 2
+
+#: Variance that chance leaves unexplained on average, below which nothing can be concluded.
+_NO_GAP = 1e-9
 
 
 @dataclass(frozen=True)
@@ -33,14 +39,14 @@ class Evidence:
     Parameters
     ----------
     share : float
-        Part of the weighted variance of the centroids that the best grid keeps; for sums, one
+        Share of the weighted variance of the centroids that the best grid explains; for sums, one
         minus the share of the interaction.
     chance : float
         The same for centroids without structure, on average.
     adjusted : float
         ``(share - chance) / (1 - chance)``: one for an exact grid, zero for chance.
     p_value : float
-        How often chance explains as much, ``(1 + #{chance >= share}) / (1 + n_null)``.
+        How often chance explains at least as much, ``(1 + #{chance >= share}) / (1 + n_null)``.
     """
 
     share: float
@@ -50,13 +56,13 @@ class Evidence:
 
     @property
     def convincing(self) -> bool:
-        """Whether this is a structure: strong enough, and hardly chance."""
+        """Whether the structure is strong and significant enough to be reported."""
         return self.adjusted >= STRONG and self.p_value <= SIGNIFICANT
 
 
 @dataclass(frozen=True)
 class StructureReport:
-    """What :func:`diagnose_structure` found; ``print`` it.
+    """Verdict and evidence of :func:`diagnose_structure`; ``print`` shows them as a table.
 
     Parameters
     ----------
@@ -104,28 +110,28 @@ def diagnose_structure(
 ) -> StructureReport:
     """Tell whether the clusters of some rows form an additive or a multiplicative grid.
 
-    **Idea.** Cluster the rows by plain k-means, which knows of no structure, and see how well a
+    **Idea.** Cluster the rows by plain k-means, which assumes no structure, and measure how well a
     grid of protocentroids explains the centroids: :func:`diagnose_centroids`.
 
     **Use when** choosing between :class:`polymeans.KMeans` and
     :class:`polymeans.KhatriRaoKMeans`, or between its aggregators.
 
     **Do not use when** clusters overlap so much that k-means does not find them: one misplaced
-    centroid spoils a grid. If you know what the rows are made of, give ``protolabels``.
+    centroid spoils a grid. If you know the protocentroids of each row, give ``protolabels``.
 
     **Cost.** Ten starts of k-means with ``Πh`` clusters, then ``2 (1 + n_null)`` decompositions of
-    the centroids: seconds for dozens of clusters.
+    the centroids.
 
     Parameters
     ----------
     X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
         Rows.
     n_protocentroids : sequence of int, or int
-        Sizes of the sets, or the number of clusters, of which :func:`balanced_sizes` makes two
-        sets.
+        Sizes of the sets, or the number of clusters, which :func:`balanced_sizes` turns into the
+        sizes of two sets.
     protolabels : array-like of shape (n_samples, p), default=None
-        Which protocentroid of each set a row is made of, if that is known. Replaces k-means and
-        the search for a pairing, and makes the test much sharper.
+        The protocentroid of each set that each row belongs to, if that is known. Replaces k-means
+        and the search for a pairing, and makes the test much more powerful.
     sample_weight : array-like of shape (n_samples,), default=None
         How much each row counts.
     n_null : int, default=19
@@ -188,19 +194,20 @@ def diagnose_centroids(
 ) -> StructureReport:
     """Tell whether centroids form an additive or a multiplicative grid, or none.
 
-    **Idea.** Two-way analysis of variance for clusters, without knowing which belongs in which
-    cell: the best sums of protocentroids, under the best pairing, keep a share of the centroids'
-    variance (the main effects), the rest is interaction; the same for products. Since many free
-    vectors explain much of anything, the share is compared with that of random normal centroids of
+    **Idea.** Two-way analysis of variance for clusters whose cells are not known: the best sums of
+    protocentroids, under the best pairing, explain a share of the centroids' variance (the main
+    effects), the rest is interaction; the same for products. Since many free vectors explain much
+    of any centroids, the share is compared with that of random normal centroids of
     the same number, weights and covariance; for products of centroids that never change sign in a
     feature, they are log-normal and keep the signs. A structure is reported if it closes at least
     0.3 of the gap that chance leaves and chance does as well at most one time in twenty. If both
     do, the larger adjusted share decides.
 
-    **Use when** you have the centroids of any method and wonder whether fewer vectors would do.
+    **Use when** you have the centroids of any method and want to know whether fewer vectors could
+    represent them.
 
     **Do not use when** centroids are few compared with features and sizes: a grid of two by two
-    fits almost everything, and the report will hardly say more than "none".
+    fits almost everything, chance included, and the verdict is "none".
 
     **Cost.** ``2 (1 + n_null)`` times :func:`polymeans.decompose_centroids`.
 
@@ -209,8 +216,8 @@ def diagnose_centroids(
     centers : array-like of shape (k, n_features)
         Centroids, in any order.
     n_protocentroids : sequence of int, or int
-        Sizes of the sets, with ``Πh >= k``, or a number of clusters, of which
-        :func:`balanced_sizes` makes two sets.
+        Sizes of the sets, with ``Πh >= k``, or a number of clusters, which
+        :func:`balanced_sizes` turns into the sizes of two sets.
     weights : array-like of shape (k,), default=None
         How much each centroid counts, such as the size of its cluster.
     cells : array-like of shape (k,), default=None
@@ -240,8 +247,8 @@ def diagnose_centroids(
     """
     sizes = _check_grid(n_protocentroids)
     check_integer("n_null", n_null, 1, "19 is the least that allows a verdict.")
-    centers = check_array(centers, dtype=np.float64, input_name="centers")
-    weights = check_weights(weights, centers)
+    points = check_array(centers, dtype=np.float64, input_name="centers")
+    weights = check_weights(weights, points)
     rng = check_random_state(random_state)
 
     def share(rows: NDArray[np.float64], aggregator: str) -> float:
@@ -257,9 +264,9 @@ def diagnose_centroids(
 
     found = {}
     for kind, aggregator in (("additive", "sum"), ("multiplicative", "product")):
-        draw = _chance(centers, weights, aggregator)
+        draw = _unstructured(points, weights, aggregator)
         chance = np.array([share(draw(rng), aggregator) for _ in range(n_null)])
-        found[kind] = _weigh(share(centers, aggregator), chance)
+        found[kind] = _evidence(share(points, aggregator), chance)
     verdict = max(found, key=lambda kind: found[kind].adjusted * found[kind].convincing)
     if not found[verdict].convincing:
         verdict = "none"
@@ -267,17 +274,20 @@ def diagnose_centroids(
     return StructureReport(verdict, strength, sizes, **found)
 
 
-def _weigh(share: float, chance: NDArray[np.float64]) -> Evidence:
+def _evidence(share: float, chance: NDArray[np.float64]) -> Evidence:
+    """A share compared with those of centroids without structure."""
     average = float(chance.mean())
     gap = 1.0 - average
-    # Where chance is perfect, too (one set, tiny grids), nothing can be said.
-    adjusted = (share - average) / gap if gap > 1e-9 else 0.0
+    # With one set, or a tiny grid, chance explains everything as well.
+    adjusted = (share - average) / gap if gap > _NO_GAP else 0.0
     p_value = (1 + np.count_nonzero(chance >= share)) / (1 + len(chance))
     return Evidence(float(share), average, float(adjusted), float(p_value))
 
 
-def _chance(centers: NDArray[np.float64], weights: NDArray[np.float64], aggregator: str) -> Any:
-    """A function that draws centroids without structure but of the same covariance."""
+def _unstructured(
+    centers: NDArray[np.float64], weights: NDArray[np.float64], aggregator: str
+) -> Any:
+    """A function that draws centroids of the same covariance without structure."""
     logs = aggregator == "product" and bool((np.ptp(np.sign(centers), axis=0) == 0).all())
     logs = logs and bool(centers.all())
     rows = np.log(np.abs(centers)) if logs else centers
@@ -295,6 +305,7 @@ def _chance(centers: NDArray[np.float64], weights: NDArray[np.float64], aggregat
 
 
 def _check_grid(n_protocentroids: Any) -> tuple[int, ...]:
+    """Sizes as given, or balanced ones for a number of clusters."""
     if isinstance(n_protocentroids, Integral) and not isinstance(n_protocentroids, bool):
         return balanced_sizes(int(n_protocentroids))
     return check_sizes(n_protocentroids)
@@ -303,6 +314,7 @@ def _check_grid(n_protocentroids: Any) -> tuple[int, ...]:
 def _check_protolabels(
     protolabels: ArrayLike, n_samples: int, sizes: tuple[int, ...]
 ) -> NDArray[np.int64]:
+    """The cell of each row."""
     protolabels = np.asarray(protolabels)
     if protolabels.shape != (n_samples, len(sizes)):
         raise ValueError(

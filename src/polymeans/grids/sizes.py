@@ -1,4 +1,4 @@
-"""How many protocentroids each set of a grid gets."""
+"""Sizes of the sets of a grid."""
 
 from collections.abc import Iterator
 from math import prod
@@ -8,19 +8,19 @@ from polymeans._validation import check_integer
 
 
 def balanced_sizes(n_clusters: int, n_sets: int = 2) -> tuple[int, ...]:
-    """Sizes of sets of protocentroids for a wished number of clusters.
+    """Sizes of sets of protocentroids for at least a given number of clusters.
 
-    **Idea.** The fewest vectors whose combinations are enough. Primes need no exception: seven
-    clusters fit into eight cells. Among sizes of the same sum the ones with the fewest superfluous
-    cells are taken, then the most balanced.
+    **Idea.** The fewest vectors with enough combinations. The number of clusters need not be a
+    product: seven clusters fit into eight cells. Among sizes of the same sum the ones with the
+    fewest superfluous cells are taken, then the most balanced.
 
     **Use when** you know how many clusters you want. **Do not use when** you know what the sets
-    mean (three shirts, four trousers): then those are the sizes. **Cost:** none to speak of.
+    mean (three shirts, four trousers): then those are the sizes. **Cost:** negligible.
 
     Parameters
     ----------
     n_clusters : int
-        Number of clusters the combinations must at least make.
+        Least number of combinations.
     n_sets : int, default=2
         Number of sets.
 
@@ -49,22 +49,22 @@ def balanced_sizes(n_clusters: int, n_sets: int = 2) -> tuple[int, ...]:
 
 
 def largest_grid(budget: int, n_sets: int | None = None) -> tuple[int, ...]:
-    """Sizes of sets whose combinations are most for a given number of vectors.
+    """Sizes of sets with the most combinations for a given number of vectors.
 
-    **Idea.** Sets of equal size make the most of a budget; the best number of sets is near
+    **Idea.** Sets of equal size have the most combinations; the best number of sets is near
     ``budget / e`` (Khatri-Rao clustering, proposition 8.1), which in whole numbers means sets of
-    three. Here neither equal sizes nor divisors are presumed.
+    three. The budget need not be divisible.
 
-    **Use when** memory is given and centroids are to be as many as possible. **Do not use when**
-    the sets are to be understood: two larger ones are easier to fit and to read than many of
-    three. **Cost:** none to speak of.
+    **Use when** memory is limited and there should be as many centroids as possible. **Do not use
+    when** the sets are to be interpreted: two larger ones are easier to fit and to read than many
+    of three. **Cost:** negligible.
 
     Parameters
     ----------
     budget : int
         Number of protocentroids in all sets together.
     n_sets : int or None, default=None
-        Number of sets. None: as many as serve best, the fewest among equals.
+        Number of sets. None: the number with the most combinations, the fewest among equals.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def largest_grid(budget: int, n_sets: int | None = None) -> tuple[int, ...]:
         return _even_split(budget, n_sets)
     if budget <= 4:
         return (budget,)
-    # Fives and more are worth splitting (2 · 3 > 5), ones are worth nothing, and 2 · 2 · 2 < 3 · 3.
+    # Five or more should be split (2 · 3 > 5), ones are useless, and 2 · 2 · 2 < 3 · 3.
     threes, rest = divmod(budget, 3)
     if rest == 0:
         return (3,) * threes
@@ -99,15 +99,15 @@ def largest_grid(budget: int, n_sets: int | None = None) -> tuple[int, ...]:
 
 
 def n_sets_bounds(n_clusters: int, min_size: int = 2) -> tuple[int, int]:
-    """Fewest sets that can make a number of centroids, and as many as always can.
+    """Fewest sets with enough combinations, and a number of sets that fits any centroids.
 
     **Idea.** Proposition 8.2 of Khatri-Rao clustering. Fewer than ``log(n_clusters)`` sets, to the
-    base of their size, have too few combinations. And if every set holds one vector that changes
-    nothing (zeros in a sum, ones in a product), the others can be the wished centroids themselves,
-    so ``n_clusters / (min_size - 1)`` sets reproduce any centroids exactly.
+    base of their size, have too few combinations. And if every set has one neutral vector (zeros in
+    a sum, ones in a product), the others can be any given centroids themselves, so
+    ``n_clusters / (min_size - 1)`` sets reproduce any centroids exactly.
 
     **Use when** choosing the number of sets. **Do not use** the upper bound as a recommendation:
-    it saves nothing. **Cost:** none to speak of.
+    it saves nothing. **Cost:** negligible.
 
     Parameters
     ----------
@@ -136,19 +136,20 @@ def n_sets_bounds(n_clusters: int, min_size: int = 2) -> tuple[int, int]:
 
 
 def _even_split(budget: int, n_sets: int) -> tuple[int, ...]:
+    """Sizes of a given sum that differ by at most one, in ascending order."""
     size, larger = divmod(budget, n_sets)
     return (size,) * (n_sets - larger) + (size + 1,) * larger
 
 
 def _splits(budget: int, n_sets: int, smallest: int, wanted: int) -> Iterator[tuple[int, ...]]:
-    """Ascending sizes of a given sum whose product is at least the wanted one."""
+    """Ascending sizes of a given sum whose product is at least ``wanted``."""
     if n_sets == 1:
         if budget >= max(smallest, wanted):
             yield (budget,)
         return
     for size in range(smallest, budget // n_sets + 1):
         rest = budget - size
-        # Even sizes make the largest product: no use in going on where not even they suffice.
+        # Even sizes have the largest product: if it is too small, all others are as well.
         if size * prod(_even_split(rest, n_sets - 1)) >= wanted:
             for others in _splits(rest, n_sets - 1, size, -(-wanted // size)):
                 yield (size, *others)

@@ -1,27 +1,24 @@
-"""Pictures of a fitted clustering.
-
-Each function draws on the axes it is given, or on new ones, and returns them: titles, sizes and
-files stay in the caller's hands. Given axes, nothing here touches pyplot's global state.
-"""
+"""Plots of one clustering: convergence, cluster sizes, centroids as images."""
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from polymeans.inspection._matplotlib import load
+from polymeans.inspection._matplotlib import axes_or_new
+from polymeans.inspection._models import check_has
+from polymeans.inspection._style import MAIN, SECOND
 
-# Two hues that stay apart in grey and for colour-blind eyes.
-_MAIN, _SECOND = "#1f5a8a", "#d1721c"
+#: Clusters above which their numbers on the axis would overlap.
+_MOST_NUMBERS = 30
 
 
 def plot_convergence(model: Any, ax: Any = None) -> Any:
-    """Draw how a fit came to rest: inertia, and the rows that still changed cluster.
+    """Draw the convergence of a fit: inertia, and the rows that changed cluster.
 
     Parameters
     ----------
     model : KMeans
-        Fitted; anything with a ``history_`` of ``inertia`` and ``n_moved`` will do.
+        Fitted, or another model with a ``history_`` of ``inertia`` and ``n_moved``.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -46,23 +43,23 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
     >>> ax.get_ylabel()
     'inertia'
     """
-    _check_has(model, "history_")
-    ax = _axes(ax)
+    check_has(model, "history_")
+    ax = axes_or_new(ax)
     history = model.history_
     iterations = np.arange(1, len(history) + 1)
-    ax.plot(iterations, history["inertia"], color=_MAIN, marker=".", label="inertia")
+    ax.plot(iterations, history["inertia"], color=MAIN, marker=".", label="inertia")
     ax.set_xlabel("iteration")
-    ax.set_ylabel("inertia", color=_MAIN)
-    ax.tick_params(axis="y", labelcolor=_MAIN)
+    ax.set_ylabel("inertia", color=MAIN)
+    ax.tick_params(axis="y", labelcolor=MAIN)
     ax.xaxis.get_major_locator().set_params(integer=True)
 
     moved = ax.twinx()
-    moved.plot(iterations, history["n_moved"], color=_SECOND, ls="--", marker=".", label="moved")
-    # Counts fall by orders of magnitude, and the last is often zero, which log could not show.
+    moved.plot(iterations, history["n_moved"], color=SECOND, ls="--", marker=".", label="moved")
+    # Counts fall by orders of magnitude, and the last is often zero, which has no logarithm.
     moved.set_yscale("symlog", linthresh=1)
     moved.set_ylim(bottom=0)
-    moved.set_ylabel("rows that changed cluster", color=_SECOND)
-    moved.tick_params(axis="y", labelcolor=_SECOND)
+    moved.set_ylabel("rows that changed cluster", color=SECOND)
+    moved.tick_params(axis="y", labelcolor=SECOND)
     return ax
 
 
@@ -72,7 +69,7 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     model : estimator
-        Fitted, with ``labels_``. Clusters without rows show if it has ``cluster_centers_``.
+        Fitted, with ``labels_``. Clusters without rows are drawn if it has ``cluster_centers_``.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -83,7 +80,7 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
 
     See Also
     --------
-    plot_convergence : How the fit came to rest.
+    plot_convergence : Inertia and moved rows of each iteration.
 
     Examples
     --------
@@ -96,13 +93,13 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     >>> [int(bar.get_height()) for bar in ax.patches]
     [3, 1]
     """
-    _check_has(model, "labels_")
-    ax = _axes(ax)
+    check_has(model, "labels_")
+    ax = axes_or_new(ax)
     order, sizes = _clusters_by_size(model)
     places = np.arange(len(order))
-    ax.bar(places, sizes[order], color=_MAIN, width=0.85)
-    ax.axhline(sizes.mean(), color=_SECOND, ls="--", label="equal shares")
-    if len(order) <= 30:  # more names would run into each other
+    ax.bar(places, sizes[order], color=MAIN, width=0.85)
+    ax.axhline(sizes.mean(), color=SECOND, ls="--", label="equal shares")
+    if len(order) <= _MOST_NUMBERS:
         ax.set_xticks(places, order)
     else:
         ax.set_xticks([])
@@ -158,7 +155,7 @@ def plot_centers_as_images(
     >>> ax.images[0].get_array().shape  # 2 x 5 images of 8 x 8, and a gap between them
     (17, 44)
     """
-    _check_has(model, "cluster_centers_")
+    check_has(model, "cluster_centers_")
     if order not in ("label", "size"):
         raise ValueError(f"order must be one of 'label', 'size', got {order!r}.")
     centers = np.asarray(model.cluster_centers_)
@@ -169,14 +166,14 @@ def plot_centers_as_images(
             f"{centers.shape[1]} features."
         )
     if order == "size":
-        _check_has(model, "labels_")
+        check_has(model, "labels_")
         centers = centers[_clusters_by_size(model)[0]]
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     if n_columns is None:
         n_columns = int(np.ceil(np.sqrt(len(centers))))
     n_rows = -(-len(centers) // n_columns)
-    # One picture of all of them is much quicker to draw than axes for each. Gaps stay NaN, which
-    # matplotlib leaves transparent.
+    # One picture of all of them is drawn much faster than axes for each. Gaps are NaN, which
+    # matplotlib draws as transparent.
     mosaic = np.full((n_rows * (height + 1) - 1, n_columns * (width + 1) - 1), np.nan)
     for place, center in enumerate(centers):
         top = place // n_columns * (height + 1)
@@ -192,16 +189,3 @@ def _clusters_by_size(model: Any) -> tuple[np.ndarray, np.ndarray]:
     n_clusters = len(getattr(model, "cluster_centers_", ()))
     sizes = np.bincount(model.labels_, minlength=n_clusters)
     return np.argsort(-sizes, kind="stable"), sizes
-
-
-def _check_has(model: Any, attribute: str) -> None:
-    check_is_fitted(model)
-    if not hasattr(model, attribute):
-        raise TypeError(f"This plot needs {attribute}, which {type(model).__name__} has not.")
-
-
-def _axes(ax: Any) -> Any:
-    """The given axes, or new ones on a figure that notebooks show."""
-    if ax is not None:
-        return ax
-    return load("matplotlib.pyplot").subplots()[1]

@@ -1,8 +1,9 @@
 """Compiled inner loops.
 
-House rules: a kernel gets a range of rows (or clusters), reads its inputs, writes into buffers
-its caller allocated, starts no threads and takes no decisions about algorithms. Everything is
-``nogil``, so Python threads run kernels side by side.
+Conventions: a kernel gets a range of rows (or clusters), reads its inputs, writes into buffers that
+its caller has allocated, starts no threads and does not choose algorithms. Arguments are marked IN,
+OUT, INOUT and BUFFER; groups of arrays that several kernels share are named tuples, which cost
+nothing in compiled code. Everything is ``nogil``, so Python threads run kernels side by side.
 
 Importing a kernel module imports numba; the engine does so when a fit begins, never earlier.
 """

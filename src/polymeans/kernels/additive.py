@@ -1,11 +1,12 @@
-"""The linear system of protocentroids that are added up, and its quick solution in trial loops."""
+"""The linear system of sums of protocentroids, and its quick solution in trial loops."""
 
 import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.least_squares import cholesky, solve_cholesky
 
-#: Added to the diagonal: where rows leave a direction open, a step along it is next to nothing.
+#: Added to the diagonal, whose entries are about one: a direction that the rows leave open gets a
+#: step of rounding errors (1e-16) over 1e-9, which is negligible, and others change by 1e-9.
 _RIDGE = 1e-9
 
 
@@ -15,7 +16,7 @@ def make_definite(
     sizes,  # IN  (p,)
     root,  # OUT (H,) roots of the masses, one where there is none
 ):
-    """Normalise pair masses and fill the directions that are open whatever the labels are.
+    """Normalise pair masses and fix the directions that no labels determine.
 
     A shift from one set to another changes no centroid. In normalised coordinates the shifts are
     the vectors ``Σ_q c_q m_q`` with ``Σ_q c_q = 0``, where ``m_q``, of length one, holds the roots
@@ -54,7 +55,7 @@ def refit_quickly(
     sizes,  # IN  (p,)
     theta,  # INOUT (H, r) protocentroids
 ):
-    """Move protocentroids to their best place by one Cholesky solve.
+    """Fit protocentroids by one Cholesky solve.
 
     ``polymeans.codebooks.additive`` solves the same definite system for the fit itself: it looks
     at the pivots, takes eigenvectors where they are small, and repeats the step against rounding.

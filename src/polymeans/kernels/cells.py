@@ -1,4 +1,4 @@
-"""Cells of a grid: which protocentroid of each set they combine, and sums over all that share one.
+"""Cells of a grid: the protocentroid of each set they combine, and sums over cells that share one.
 
 Cell number ``c`` is in C order: the last set's digit runs fastest. Protocentroids of all sets stand
 on top of each other, set after set.

@@ -20,14 +20,14 @@ def _sources_digest() -> str:
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """``numba.njit`` without the GIL, cached on disk until any kernel source changes.
 
-    numba's own cache looks at the file a function stands in; kernels here call each other across
-    files, and a changed helper must not leave its callers behind.
+    numba's own cache looks only at the file of a function; kernels here call each other across
+    files, and callers of a changed function must be compiled again.
     """
     if function is None:
         return lambda function: kernel(function, **options)
     options = {"error_model": "numpy", **options}
     dispatcher = njit(nogil=True, cache=True, **options)(function)
-    # Where numba keeps this elsewhere, caching works as usual.
+    # Versions of numba without these attributes cache as usual.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = _sources_digest()
@@ -37,7 +37,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
-    """An index that names classes which have gone since is as good as none."""
+    """Treat an index that cannot be read, since it names classes that are gone, as empty."""
 
     def load() -> dict[Any, Any]:
         try:

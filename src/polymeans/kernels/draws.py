@@ -11,7 +11,10 @@ from polymeans.kernels.compile import kernel
 
 @kernel
 def n_candidates(k):
-    """Rows drawn for each of k places, of which greedy k-means++ takes the best."""
+    """Rows drawn for each of k places, of which greedy k-means++ takes the best.
+
+    The number is that of scikit-learn.
+    """
     return 2 + int(np.log(k))
 
 

@@ -18,7 +18,9 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 
-#: Bits of a bin, and bins that hold every float64 (2**-1074 to 2**1024) with room for carries.
+#: Bits of a bin: an int64 has 31 more for carries. So many bins hold every float64: from the lowest
+#: bit, a multiple of 32 below the smallest number 2**-1074, 70 * 32 bits reach 2**1152, beyond the
+#: largest number 2**1024 and its carries.
 BIN_BITS = 32
 N_BINS = 70
 
@@ -134,7 +136,7 @@ def rounded(total, t):
         return total[0, t]
     if n_rungs == 2:
         return total[0, t] + total[1, t]
-    # From the lowest rung up, with what each addition loses carried along.
+    # From the lowest rung up; what each addition loses is added in the end.
     value = total[n_rungs - 1, t]
     lost = 0.0
     for r in range(n_rungs - 2, -1, -1):

@@ -9,6 +9,13 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 
+#: Masses below this share of a cluster's are differences of rounding errors (1e-16 for each row).
+_ROUNDING = 1e-12
+
+#: Moves must lower the determinant by more than this share, well above what rounding does to the
+#: updated inverse: otherwise rows could be moved back and forth for ever.
+_LEAST_GAIN = 1e-10
+
 
 @kernel
 def exchange(points, weights, means, masses, sizes, inverse, labels, max_sweeps):
@@ -27,8 +34,8 @@ def exchange(points, weights, means, masses, sizes, inverse, labels, max_sweeps)
         for i in range(n):
             w = weights[i]
             a = labels[i]
-            # What a row that is all of its cluster would leave behind is rounding.
-            if w == 0.0 or sizes[a] < 2 or masses[a] - w <= 1e-12 * masses[a]:
+            # The rest of a cluster without its only row of weight would be rounding.
+            if w == 0.0 or sizes[a] < 2 or masses[a] - w <= _ROUNDING * masses[a]:
                 continue
             x = points[i]
             at = inverse @ x
@@ -36,7 +43,7 @@ def exchange(points, weights, means, masses, sizes, inverse, labels, max_sweeps)
             x_a, a_a = x @ image[a], means[a] @ image[a]
             v_v = own - 2.0 * x_a + a_a
             be = w * masses[a] / (masses[a] - w)
-            best, b = 1.0 - 1e-10, -1
+            best, b = 1.0 - _LEAST_GAIN, -1
             for c in range(k):
                 if c == a or masses[c] == 0.0:
                     continue

@@ -17,7 +17,7 @@ def project_rows(
     """Nearest point of the ball, row by row.
 
     It is ``sign(x) max(|x| - t, 0)`` for the t that makes its l1 norm the radius. Suppose all
-    entries stay positive, compute t, drop those that do not, repeat: t only rises, so nobody is
+    entries stay positive, compute t, drop those that do not, repeat: t only rises, so none is
     dropped in error, and the last t is exact (Michelot). Everything is measured as a gap to the
     largest entry, which always stays: ``|x| - t`` for large ``|x|`` and a small radius would be a
     difference of equals.

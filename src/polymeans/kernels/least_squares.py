@@ -9,11 +9,17 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 
-#: Added to the diagonal, relative to each entry of it: dependent columns share what they explain.
+#: Added to the diagonal, relative to each entry of it, so that dependent columns share what they
+#: explain: far above rounding (1e-16), far below what changes a fit.
 RIDGE = 1e-12
 
-#: Diagonal entries below this share of the largest are taken for zero: values would overflow.
-NOTHING = 1e-60
+#: Pivots below this share of their entry are what cancellation leaves of a dependent column: less
+#: than the ridge, and some hundred roundings.
+DEPENDENT = 1e-14
+
+#: Diagonal entries below this share of the largest are taken for zero: values, and their squares,
+#: would overflow.
+NEGLIGIBLE = 1e-60
 
 # Sums in any order; nothing here decides a tie.
 _SUMS = {"reassoc", "contract"}
@@ -36,13 +42,13 @@ def cholesky(matrix, m, least):
         pivot = full
         for t in range(i):
             pivot -= matrix[i, t] * matrix[i, t]
-        # 1e-14: what cancellation leaves of a dependent column, below the ridge.
-        matrix[i, i] = 1.0 / np.sqrt(pivot) if pivot > max(1e-14 * full, least) else 0.0
+        kept = pivot > max(DEPENDENT * full, least)
+        matrix[i, i] = 1.0 / np.sqrt(pivot) if kept else 0.0
 
 
 @kernel(fastmath=_SUMS)
 def solve_cholesky(matrix, m, solution):
-    """Solve in place with what ``cholesky`` left."""
+    """Solve in place with the factor that ``cholesky`` has made."""
     for i in range(m):
         total = solution[i]
         for t in range(i):
@@ -110,11 +116,11 @@ def solve_supported(
             for t in range(i + 1):
                 matrix[i, t] = row[support[t]]
             solution[i] = b[support[i]]
-        cholesky(matrix, m, NOTHING * largest)
+        cholesky(matrix, m, NEGLIGIBLE * largest)
         solve_cholesky(matrix, m, solution)
         before = quadratic(gram, b, support, x)
         after = quadratic(gram, b, support, solution[:m])
-        # Not "after > before": values that are not finite must not pass either.
+        # Not "after > before": values that are not finite must be rejected, too.
         if after <= before:
             for i in range(m):
                 x[i] = solution[i]

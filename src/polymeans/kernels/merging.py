@@ -1,4 +1,4 @@
-"""Clusters joined one after another, and densities with a single peak."""
+"""Clusters joined one after another, those first whose separation explains least."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from polymeans.kernels.compile import kernel
 
 @kernel
 def merge_clusters(
-    means,  # IN/OUT (k, m) used up
-    masses,  # IN/OUT (k,) rows of each cluster; all positive
-    inverse,  # IN/OUT (m, m) inverse of the floored covariance within clusters
+    means,  # INOUT (k, m) used up
+    masses,  # INOUT (k,) rows of each cluster; all positive
+    inverse,  # INOUT (m, m) inverse of the floored covariance within clusters
     price,  # IN  what one cluster more costs
     gains,  # OUT (k,) gain of j + 1 clusters over that of all of them
     joined,  # OUT (k, 2) clusters joined when j + 1 were left (the second into the first)
 ):
-    """Join the two clusters that are worth least apart, until one is left.
+    """Join the two clusters whose separation is worth least, until one is left.
 
     Joining a and b adds ``t d d'`` to the covariance within, where d is the distance of their
     means and ``t = n_a n_b / ((n_a + n_b) n)``. That costs ``n/2 log(1 + t d'C⁻¹d)`` and refunds
@@ -54,7 +54,7 @@ def merge_clusters(
             for j in range(m):
                 turned[i] += inverse[i, j] * step[j]
             square += step[i] * turned[i]
-        # The covariance grew by a matrix of rank one: so did its inverse shrink.
+        # The covariance has grown by a matrix of rank one, so its inverse shrinks by one.
         for i in range(m):
             for j in range(m):
                 inverse[i, j] -= share / (1.0 + share * square) * turned[i] * turned[j]
@@ -65,53 +65,3 @@ def merge_clusters(
         gains[left - 1] = total
         joined[left - 1, 0] = first
         joined[left - 1, 1] = second
-
-
-@kernel
-def pool(heights, widths, first, last, falling):
-    """The nearest monotone steps to ``heights[first:last]``, in place: pool adjacent violators."""
-    n = last - first
-    values = np.empty(n)
-    weights = np.empty(n)
-    sizes = np.empty(n, dtype=np.int64)
-    top = -1
-    for i in range(n):
-        at = last - 1 - i if falling else first + i
-        top += 1
-        values[top], weights[top], sizes[top] = heights[at], widths[at], 1
-        while top > 0 and values[top - 1] > values[top]:
-            weight = weights[top - 1] + weights[top]
-            values[top - 1] = (
-                values[top - 1] * weights[top - 1] + values[top] * weights[top]
-            ) / weight
-            weights[top - 1] = weight
-            sizes[top - 1] += sizes[top]
-            top -= 1
-    i = 0
-    for block in range(top + 1):
-        for _ in range(sizes[block]):
-            at = last - 1 - i if falling else first + i
-            heights[at] = values[block]
-            i += 1
-
-
-@kernel
-def single_peak(shares, widths):
-    """Mean log-density of the best step function with one peak, bins having these shares."""
-    n = shares.shape[0]
-    heights = np.empty(n)
-    best = -np.inf
-    for peak in range(n):
-        for b in range(n):
-            heights[b] = shares[b] / widths[b]
-        pool(heights, widths, 0, peak + 1, False)
-        pool(heights, widths, peak, n, True)
-        total = 0.0
-        mass = 0.0
-        for b in range(n):
-            mass += heights[b] * widths[b]
-        for b in range(n):
-            if shares[b] > 0.0:
-                total += shares[b] * np.log(heights[b] / mass)
-        best = max(best, total)
-    return best

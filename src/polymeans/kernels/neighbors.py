@@ -1,14 +1,14 @@
-"""Nearest rows: inner products say who may be near, exact distances decide.
+"""Nearest rows: inner products exclude rows that are too far, exact distances decide.
 
 Distances are sums of squared differences in float64, in one order: equal rows are at distance
 exactly zero, and neighbours and their order depend neither on how the products were rounded nor on
-who was looked at first. Among equal distances the lowest row number comes first.
+the order in which rows are compared. Among equal distances the lowest row number comes first.
 """
 
 import numpy as np
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.vector import exact_squared_distance
+from polymeans.kernels.distances import exact_squared_distance
 
 
 @kernel
@@ -34,7 +34,7 @@ def insert(
 
 
 @kernel
-def offer_dense(
+def compare_dense(
     queries,  # IN  (m, d)
     query_squares,  # IN  (m,) squared norms
     chosen,  # IN  (a,) queries to serve
@@ -49,6 +49,7 @@ def offer_dense(
     distances,  # INOUT (m, k) squared distances of the nearest so far, ascending
     indices,  # INOUT (m, k)
 ):
+    """Compare some dense queries with the rows that products are given for."""
     last = distances.shape[1] - 1
     for a in range(chosen.shape[0]):
         q = chosen[a]
@@ -67,44 +68,40 @@ def offer_dense(
 
 
 @kernel
-def sparse_squared_distance(indptr_a, indices_a, values_a, i, indptr_b, indices_b, values_b, j):
-    """Between two CSR rows with sorted indices."""
-    p, p_end = indptr_a[i], indptr_a[i + 1]
-    r, r_end = indptr_b[j], indptr_b[j + 1]
+def sparse_squared_distance(a, i, b, j):
+    """Between row i of a and row j of b, CSR rows with sorted indices."""
+    p, p_end = a.indptr[i], a.indptr[i + 1]
+    r, r_end = b.indptr[j], b.indptr[j + 1]
     total = 0.0
     while p < p_end and r < r_end:
-        if indices_a[p] == indices_b[r]:
-            delta = np.float64(values_a[p]) - np.float64(values_b[r])
+        if a.indices[p] == b.indices[r]:
+            delta = np.float64(a.values[p]) - np.float64(b.values[r])
             p += 1
             r += 1
-        elif indices_a[p] < indices_b[r]:
-            delta = np.float64(values_a[p])
+        elif a.indices[p] < b.indices[r]:
+            delta = np.float64(a.values[p])
             p += 1
         else:
-            delta = np.float64(values_b[r])
+            delta = np.float64(b.values[r])
             r += 1
         total += delta * delta
     while p < p_end:
-        delta = np.float64(values_a[p])
+        delta = np.float64(a.values[p])
         total += delta * delta
         p += 1
     while r < r_end:
-        delta = np.float64(values_b[r])
+        delta = np.float64(b.values[r])
         total += delta * delta
         r += 1
     return total
 
 
 @kernel
-def offer_sparse(
-    query_indptr,  # IN
-    query_indices,  # IN
-    query_values,  # IN
+def compare_sparse(
+    queries,  # IN  CSR rows
     query_squares,  # IN  (m,) squared norms
     chosen,  # IN  (a,) queries to serve
-    indptr,  # IN
-    features,  # IN
-    values,  # IN
+    rows,  # IN  CSR rows
     row_squares,  # IN  (n,) squared norms
     first,  # IN  rows to look at
     end,
@@ -114,27 +111,26 @@ def offer_sparse(
     absolute,  # IN  and on top of it
     distances,  # INOUT (m, k) squared distances of the nearest so far, ascending
     indices,  # INOUT (m, k)
-    spread,  # BUFFER (d,) zeros, and zeros again in the end
+    dense_query,  # BUFFER (d,) zeros, and zeros again in the end
 ):
+    """Compare some CSR queries with rows first:end."""
     last = distances.shape[1] - 1
     for q in chosen:
-        for p in range(query_indptr[q], query_indptr[q + 1]):
-            spread[query_indices[p]] = query_values[p]
+        for p in range(queries.indptr[q], queries.indptr[q + 1]):
+            dense_query[queries.indices[p]] = queries.values[p]
         worst = distances[q, last]
         for r in range(first, end):
             product = 0.0
-            for p in range(indptr[r], indptr[r + 1]):
-                product += np.float64(values[p]) * spread[features[p]]
+            for p in range(rows.indptr[r], rows.indptr[r + 1]):
+                product += np.float64(rows.values[p]) * dense_query[rows.indices[p]]
             squares = query_squares[q] + row_squares[r]
             least = squares - 2.0 * product - relative * squares - absolute
             if worst < least < np.inf:
                 continue
             if numbers[r] == own[q]:
                 continue
-            distance = sparse_squared_distance(
-                query_indptr, query_indices, query_values, q, indptr, features, values, r
-            )
+            distance = sparse_squared_distance(queries, q, rows, r)
             insert(distance, numbers[r], distances[q], indices[q])
             worst = distances[q, last]
-        for p in range(query_indptr[q], query_indptr[q + 1]):
-            spread[query_indices[p]] = 0.0
+        for p in range(queries.indptr[q], queries.indptr[q + 1]):
+            dense_query[queries.indices[p]] = 0.0

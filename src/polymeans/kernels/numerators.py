@@ -12,9 +12,13 @@ rung is enough, which is what makes this cheap: k x d numbers are written once, 
 from typing import NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.exact import add_sparse, rounded
+from polymeans.kernels.emit import I64, fold
+from polymeans.kernels.exact import rounded
 
 
 class Numerators(NamedTuple):
@@ -26,15 +30,12 @@ class Numerators(NamedTuple):
     filled: np.ndarray  #: (k, n_feature_blocks) where sums may differ from zero
 
 
-class Groups(NamedTuple):
-    """Items by cluster: those of cluster j are ``items[starts[j] : starts[j + 1]]``."""
-
-    starts: np.ndarray
-    items: np.ndarray
-
-
-#: Features whose squared norm is kept as one number: what changes in a few of them costs that much.
+#: Features whose squared norm is kept as one number. A change in one feature costs a sum over a
+#: block of them, so blocks should be short; but there are k d / 64 such numbers to keep and add up.
 FEATURE_BLOCK = 64
+
+#: Partial sums kept side by side while a block is summed: two vectors of AVX2, or one of AVX-512.
+_LANES = 8
 
 
 @kernel
@@ -53,7 +54,9 @@ def replace_sums(
     sums, remainders, partials, filled = numerators
     d = sums.shape[1]
     n_blocks = partials.shape[1]
-    total = np.zeros((magics.shape[0] + 1, d))
+    # Both rungs of a feature side by side: one line of cache for each entry of a row.
+    total = np.zeros((d, 2))
+    magic = magics[0] if magics.shape[0] > 0 else 0.0
     present = np.zeros(n_blocks, dtype=np.bool_)
     fresh = np.empty(FEATURE_BLOCK)
     for j in clusters:
@@ -62,10 +65,7 @@ def replace_sums(
             i = members.items[m]
             w = weights[i]
             if w != 0.0:
-                first, last = rows.indptr[i], rows.indptr[i + 1]
-                add_sparse(rows.indices, rows.values, first, last, w, magics, total)
-                for p in range(first, last):
-                    present[rows.indices[p] // FEATURE_BLOCK] = True
+                _add_interleaved(rows, i, w, magic, total, present)
         square = product = 0.0
         for b in range(n_blocks):
             lo, hi = b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)
@@ -75,8 +75,9 @@ def replace_sums(
                 if not before[lo:hi].any():
                     filled[j, b] = False
                     continue
-            _round_block(total, lo, hi, fresh)
-            q, c = block_products(fresh[: hi - lo], before[lo:hi])
+            for t in range(lo, hi):
+                fresh[t - lo] = total[t, 0] + total[t, 1]
+            q, c = block_products(fresh, 0, before, lo, hi - lo)
             square += q
             product += c
             if take:
@@ -87,10 +88,10 @@ def replace_sums(
                 if remainders.shape[0] > 0:
                     own = remainders[j]
                     for t in range(lo, hi):
-                        own[t] = _lost(total[0, t], total[1, t])
-            for r in range(total.shape[0]):
-                for t in range(lo, hi):
-                    total[r, t] = 0.0
+                        own[t] = _lost(total[t, 0], total[t, 1])
+            for t in range(lo, hi):
+                total[t, 0] = 0.0
+                total[t, 1] = 0.0
             present[b] = False
         squares[j] = square
         cross[j] = product
@@ -142,7 +143,7 @@ def correct_sums(
         for b in range(touched.shape[0]):
             if touched[b]:
                 lo, hi = b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)
-                q, c = block_products(own[lo:hi], earlier[lo:hi])
+                q, c = block_products(own, lo, earlier, lo, hi - lo)
                 square += q
                 product += c
                 partials[j, b] = q
@@ -177,27 +178,73 @@ def _lost(a, b):
 
 
 @kernel
-def block_products(fresh, before):
+def _add_interleaved(rows, i, weight, magic, total, present):
+    """Add a sparse row to sums of one rung (``magic = 0``) or two, kept side by side."""
+    if magic == 0.0:
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            t = rows.indices[p]
+            total[t, 0] += weight * np.float64(rows.values[p])
+            present[t // FEATURE_BLOCK] = True
+    else:
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            t = rows.indices[p]
+            term = weight * np.float64(rows.values[p])
+            part = (term + magic) - magic
+            total[t, 0] += part
+            total[t, 1] += term - part
+            present[t // FEATURE_BLOCK] = True
+
+
+@kernel
+def block_products(
+    fresh,  # IN  (a,)
+    fresh_first,  # IN  where the block begins in it
+    before,  # IN  (b,)
+    before_first,  # IN  the same
+    width,  # IN  features of the block
+):
     """Squared norm of some sums, and their product with earlier ones, in one fixed order."""
-    s0 = s1 = s2 = s3 = 0.0
-    c0 = c1 = c2 = c3 = 0.0
-    width = fresh.shape[0]
-    t = 0
-    while t + 4 <= width:
-        s0 += fresh[t] * fresh[t]
-        s1 += fresh[t + 1] * fresh[t + 1]
-        s2 += fresh[t + 2] * fresh[t + 2]
-        s3 += fresh[t + 3] * fresh[t + 3]
-        c0 += fresh[t] * before[t]
-        c1 += fresh[t + 1] * before[t + 1]
-        c2 += fresh[t + 2] * before[t + 2]
-        c3 += fresh[t + 3] * before[t + 3]
-        t += 4
-    while t < width:
-        s0 += fresh[t] * fresh[t]
-        c0 += fresh[t] * before[t]
-        t += 1
-    return (s0 + s1) + (s2 + s3), (c0 + c1) + (c2 + c3)
+    if width == FEATURE_BLOCK:
+        return _whole_block_products(fresh, fresh_first, before, before_first)
+    padded, other = np.zeros(FEATURE_BLOCK), np.zeros(FEATURE_BLOCK)
+    for t in range(width):
+        padded[t] = fresh[fresh_first + t]
+        other[t] = before[before_first + t]
+    return _whole_block_products(padded, 0, other, 0)
+
+
+@intrinsic
+def _whole_block_products(typingctx, fresh, fresh_first, before, before_first):
+    """The same for a whole block: eight partial sums side by side, then halves of these added.
+
+    Written in LLVM's language because a compiler that may not reorder additions cannot use vectors
+    here, and one that may would not give the same bits on every processor.
+    """
+    pair = types.UniTuple(types.float64, 2)
+    vector = ir.VectorType(ir.DoubleType(), _LANES)
+
+    def codegen(context, builder, signature, args):
+        def pointer(position):
+            array = context.make_array(signature.args[position])(context, builder, args[position])
+            given = args[position + 1], signature.args[position + 1]
+            first = context.cast(builder, *given, types.intp)
+            return builder.gep(array.data, [first])
+
+        def load(base, t):
+            address = builder.gep(base, [I64(t)])
+            return builder.load(builder.bitcast(address, vector.as_pointer()), align=8)
+
+        new, old = pointer(0), pointer(2)
+        square = product = ir.Constant(vector, [0.0] * _LANES)
+        for t in range(0, FEATURE_BLOCK, _LANES):
+            value = load(new, t)
+            square = builder.fadd(square, builder.fmul(value, value))
+            product = builder.fadd(product, builder.fmul(value, load(old, t)))
+
+        totals = [fold(builder, lanes, builder.fadd) for lanes in (square, product)]
+        return context.make_tuple(builder, pair, totals)
+
+    return pair(fresh, fresh_first, before, before_first), codegen
 
 
 @kernel
@@ -209,7 +256,7 @@ def compare_sums(
     squares,  # OUT (k,) squared norms of the new sums
     cross,  # OUT (k,) their products with the earlier ones
 ):
-    """The same for sums that somebody else made."""
+    """The same for sums that are given on a ladder."""
     d = rungs.shape[2]
     fresh = np.empty(FEATURE_BLOCK)
     for j in clusters:
@@ -217,7 +264,7 @@ def compare_sums(
         for b in range(numerators.partials.shape[1]):
             lo, hi = b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)
             _round_block(rungs[j], lo, hi, fresh)
-            q, c = block_products(fresh[: hi - lo], numerators.sums[j, lo:hi])
+            q, c = block_products(fresh, 0, numerators.sums[j], lo, hi - lo)
             square += q
             product += c
             if take:

@@ -1,21 +1,23 @@
-"""One-time passes over CSR rows: renumbering, norms, means, transposition."""
+"""Passes over the rows that are made once, before a fit: norms, sums, renumbering."""
 
 import math
 
 import numpy as np
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.exact import add_sparse
+from polymeans.kernels.exact import add_dense, add_sparse
 
 
 @kernel
 def renumber(indices, rank, lo, hi, out):
+    """``out[p] = rank[indices[p]]`` for p in lo:hi."""
     for p in range(lo, hi):
         out[p] = rank[indices[p]]
 
 
 @kernel
 def row_norms(indptr, values, lo, hi, norms):
+    """Norms of CSR rows lo:hi."""
     for i in range(lo, hi):
         square = 0.0
         for p in range(indptr[i], indptr[i + 1]):
@@ -32,7 +34,7 @@ def unit_rows(
     out,  # OUT flat, rows of length one
     lengths,  # OUT (n,) positive, but zero for rows of zeros
 ):
-    """Bring rows to length one; each is measured in a unit of its own, so none is too large."""
+    """Divide rows by their lengths; a power of two for each keeps its squares in range."""
     for i in range(lo, hi):
         first, last = indptr[i], indptr[i + 1]
         top = 0.0
@@ -97,6 +99,7 @@ def transpose(indptr, indices, values, starts, owners, entries):
 
 @kernel
 def count_features(indices, counts):
+    """How often each feature occurs; added to ``counts``."""
     for p in range(indices.shape[0]):
         counts[indices[p]] += 1
 
@@ -112,6 +115,7 @@ def take_features(
     outside,  # OUT (k,) squared norms of what goes nowhere
     total,  # OUT (k,) squared norms of everything
 ):
+    """Centroids lo:hi in the features that rows use, in the order of their rank."""
     for j in range(lo, hi):
         everything = beyond = 0.0
         for t in range(centers.shape[1]):
@@ -127,7 +131,7 @@ def take_features(
 
 @kernel
 def put_features(centers, order, unit, lo, hi, out):
-    """The way back: features that were left out are zero."""
+    """Undo ``take_features``: features that were left out are zero."""
     for j in range(lo, hi):
         out[j, :] = 0.0
         for r in range(order.shape[0]):
@@ -136,8 +140,57 @@ def put_features(centers, order, unit, lo, hi, out):
 
 @kernel
 def scatter_rows(indptr, indices, values, chosen, lo, hi, out):
-    """Some rows, dense."""
+    """``out[j]`` = CSR row ``chosen[j]``, dense, for j in lo:hi."""
     for j in range(lo, hi):
         out[j, :] = 0.0
         for p in range(indptr[chosen[j]], indptr[chosen[j] + 1]):
             out[j, indices[p]] = values[p]
+
+
+@kernel
+def sums_and_norms(
+    values,  # IN  (n, d)
+    weights,  # IN  (n,)
+    magics,  # IN  (n_rungs - 1,)
+    lo,
+    hi,
+    total,  # INOUT (n_rungs, d) += Σ w x, exactly
+    norms,  # OUT (n,)
+):
+    """Exact sums of dense rows lo:hi, and their norms, in one pass."""
+    for i in range(lo, hi):
+        if weights[i] != 0.0:
+            add_dense(values[i], weights[i], magics, total)
+        norms[i] = np.sqrt(_square_about_zero(values[i]))
+
+
+@kernel
+def _square_about_zero(x):
+    """Squared norm in the order of shifted_norms: the same bits where the shift is zero."""
+    s0 = s1 = 0.0
+    d = x.shape[0]
+    for t in range(0, d - 1, 2):
+        d0, d1 = np.float64(x[t]), np.float64(x[t + 1])
+        s0 += d0 * d0
+        s1 += d1 * d1
+    if d % 2:
+        d0 = np.float64(x[d - 1])
+        s0 += d0 * d0
+    return s0 + s1
+
+
+@kernel
+def shifted_norms(values, shift, lo, hi, out):
+    """``out[i] = |values[i] - shift|`` for dense rows lo:hi."""
+    for i in range(lo, hi):
+        s0 = s1 = 0.0
+        d = values.shape[1]
+        for t in range(0, d - 1, 2):
+            d0 = np.float64(values[i, t]) - np.float64(shift[t])
+            d1 = np.float64(values[i, t + 1]) - np.float64(shift[t + 1])
+            s0 += d0 * d0
+            s1 += d1 * d1
+        if d % 2:
+            d0 = np.float64(values[i, d - 1]) - np.float64(shift[d - 1])
+            s0 += d0 * d0
+        out[i] = np.sqrt(s0 + s1)

@@ -1,9 +1,9 @@
-"""What a kernel may ask of one row, whether the rows are dense or CSR.
+"""Operations on single rows, dense or CSR: exact scores, distances, exact sums.
 
-``add_row``, ``exact_score`` and ``score_error`` are written once for each container here, so that
-sums, Elkan's bounds and tie-breaking are written once for both.
+``add_row``, ``exact_score`` and ``squared_distance`` are written once for each container here, so
+that sums, Elkan's bounds and tie-breaking are written once for both.
 
-``exact_score`` is the arbiter of the whole library: *Lloyd's label of a row is the centroid with
+``exact_score`` defines labels in the whole library: *Lloyd's label of a row is the centroid with
 the smallest exact score, the lowest index among equals*. Fast paths may only skip a centroid
 whose exact score is certainly larger. It is float64, in a fixed order of operations without
 contraction or reassociation, so every algorithm and every thread gets the same bits.
@@ -16,8 +16,8 @@ from numba import types
 from numba.extending import overload
 
 from polymeans.kernels.compile import kernel
+from polymeans.kernels.distances import exact_squared_distance
 from polymeans.kernels.exact import add_dense, add_sparse
-from polymeans.kernels.vector import exact_squared_distance
 
 
 class DenseArrays(NamedTuple):
@@ -192,8 +192,8 @@ def _exact_grid_score(rows):
         return score_dense
 
     def score_sparse(rows, i, book, j):
-        # A short row against wide centroids: only the coordinates it has. Products of sparse rows
-        # are kept as free centroids, so these are sums.
+        # Only the coordinates that the row has. Products for sparse rows are kept as free
+        # centroids, so these are sums.
         members = grid_members(book, j)
         total = 0.0
         for q in range(members.shape[0]):
@@ -219,7 +219,8 @@ def _squared_distance(rows, norm, score):
     if _is(rows, SparseArrays):
 
         def distance_sparse(rows, norm, score):
-            # What rounding leaves of |x|² - 2 x·c + |c|² for a row at its centroid is not distance.
+            # A row at its centroid has |x|² - 2 x·c + |c|² = 0 up to rounding; 2**-46 is that of
+            # 128 operations.
             square = norm * norm + 2.0 * score
             return square if square > 2.0**-46 * norm * norm else 0.0
 

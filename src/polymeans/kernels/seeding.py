@@ -1,11 +1,19 @@
-"""Distances from all rows to a few candidate rows, for k-means++ and its relatives."""
+"""Distances from all rows to a few candidate rows, and draws, for k-means++ and its variants."""
 
 import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.dense import load_block, score_error
 from polymeans.kernels.rows import exact_score
-from polymeans.kernels.vector import tile_scores
+from polymeans.kernels.tiles import tile_scores
+
+#: Distances up to so many errors of a score are computed exactly: a copy of a candidate must come
+#: out at zero, and others to a few per cent.
+_ERRORS = 32
+
+#: Squared distances below this share of the squared norms are what float32 products leave of a copy
+#: of the candidate: about 170 roundings of 6e-8 each.
+_COPY = 1e-5
 
 
 @kernel
@@ -20,6 +28,7 @@ def candidate_distances_dense(
     block,  # BUFFER (block_rows, d)
     tile,  # BUFFER
 ):
+    """Distances of rows lo:hi to all candidates."""
     for b0 in range(lo, hi, block.shape[0]):
         b1 = min(b0 + block.shape[0], hi)
         last = b1 - b0 - 1
@@ -36,8 +45,7 @@ def candidate_distances_dense(
                         j = panels.clusters[p, lane]
                         if j >= 0:
                             distance = square + 2 * np.float64(tile.scores[r, lane])
-                            # A copy of a candidate must come out at zero, not at rounding noise.
-                            if distance <= 32 * reach:
+                            if distance <= _ERRORS * reach:
                                 distance = exact_score(rows, i, book, j)
                             distances[j, i] = distance
 
@@ -62,8 +70,7 @@ def candidate_distances_sparse(
     for i in range(out.shape[0]):
         scale = norms[i] * norms[i] + square
         distance = scale - 2.0 * out[i]
-        # float32 products: what is left of a copy of the candidate is rounding noise.
-        out[i] = distance if distance > 1e-5 * scale else 0.0
+        out[i] = distance if distance > _COPY * scale else 0.0
 
 
 @kernel
@@ -77,7 +84,7 @@ def potentials(
     hi,
     rungs,  # INOUT (m, 2) += Σ w min(closest, distances[j]) over rows lo:hi
 ):
-    """The order of rows does not matter; see :mod:`polymeans.kernels.exact`."""
+    """Potentials of candidates: exact sums, whatever the order of the rows."""
     for j in range(distances.shape[0]):
         own = distances[j]
         # Four sums of each kind, so that no addition waits for the one before.
@@ -112,6 +119,7 @@ def potentials(
 
 @kernel
 def lower_closest(distances, weights, lo, hi, closest, masses):
+    """Take one more row into account in the distances to the closest ones, and ``w d²``."""
     for i in range(lo, hi):
         closest[i] = min(closest[i], np.float64(distances[i]))
         masses[i] = weights[i] * closest[i]

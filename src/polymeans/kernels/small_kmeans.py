@@ -1,4 +1,4 @@
-"""k-means of few rows, solved thousands of times: parts of trials, and what starts are made of.
+"""k-means of few rows, solved thousands of times in trials of a search and in their starts.
 
 Rows stand side by side: a coordinate of all of them is one line of ``columns``, so that a loop over
 rows is what vectorises. Near ties do not matter here.
@@ -16,14 +16,17 @@ from polymeans.kernels.compile import kernel
 from polymeans.kernels.draws import accumulate, draw, n_candidates
 from polymeans.kernels.subspaces import dot
 
-#: Rows dealt with at a time, few enough to stay in the caches.
+#: Rows labelled at a time: with distances, two best and labels they are 7 kB, which stay in the
+#: first-level cache together with some coordinates.
 _BLOCK = 256
 
-#: A factor below this share of its line's root mean square is too small to divide by.
+#: A factor below this share of its line's root mean square is too small to divide by: the center
+#: would be beyond twenty times the size of a row.
 _SMALL = 0.05
 
-#: Masses below this determine nothing: the coordinate stays as it is.
-_NOTHING = 1e-200
+#: Masses not above this are taken for zero, and the coordinate stays as it is: quotients might
+#: overflow.
+_ZERO = 1e-200
 
 
 class Lines(NamedTuple):
@@ -90,7 +93,7 @@ def typical_factors(lines):
 
 @kernel
 def center_on(lines, i, typical, center):
-    """The center right on row i; one where factors are too small to divide by."""
+    """The center that row i is at; one where factors are too small to divide by."""
     plain = lines.factors.shape[0] == 0
     for t in range(center.shape[0]):
         if plain:
@@ -106,7 +109,7 @@ def add_center(
     lines,  # IN  the rows
     typical,  # IN  from typical_factors
     nearest,  # IN  (n,) squared distances to the centers there are, infinite if there are none
-    cumulative,  # IN  (n,) what rows are drawn by
+    cumulative,  # IN  (n,) rows are drawn in proportion to its increments
     n_draws,  # IN  how many rows are drawn
     center,  # OUT (m,)
     lowered,  # OUT (n,) squared distances to the nearest of all, this one included
@@ -193,12 +196,12 @@ def move_centers(lines, labels, centers, sums, masses):
                 sums[labels[i]] += scaled * line[i]
                 masses[labels[i]] += scaled * factor[i]
         for c in range(centers.shape[0]):
-            if masses[c] > _NOTHING:
+            if masses[c] > _ZERO:
                 centers[c, t] = sums[c] / masses[c]
 
 
 @kernel
-def settle_centers(lines, centers, max_iter, labels):
+def refine_centers(lines, centers, max_iter, labels):
     """Lloyd's iterations from these centers, in place; the scatter within clusters."""
     n, k = lines.columns.shape[1], centers.shape[0]
     sums, masses = np.empty(k), np.empty(k)
@@ -255,7 +258,7 @@ def small_kmeans(
     for _ in range(n_starts):
         spread_centers(lines, trial)
         owners[:] = -1
-        total = settle_centers(lines, trial, max_iter, owners)
+        total = refine_centers(lines, trial, max_iter, owners)
         if total < lowest:
             lowest = total
             centers[:] = trial

@@ -1,8 +1,8 @@
-"""Nearest centroids of CSR rows: stream the centroids' entries of each nonzero past the row.
+"""Nearest centroids of CSR rows, from products with all centroids at once.
 
 The centroids lie feature by feature in a *table* of halves (or float32), features ordered by how
 often they occur, so that the entries a row needs are contiguous and the common ones stay in
-cache. A nonzero then costs one short read for all centroids together. Halves carry eleven bits:
+cache. A nonzero then costs one short read for all centroids together. Halves have eleven bits:
 ``spread`` bounds what rounding may do to each score, and rows whose best candidates cannot be
 told apart are decided by ``exact_score``. The table holds scaled cluster *sums*; ``slope[j]``
 turns a product with column j into one with the centroid.
@@ -15,14 +15,22 @@ from numba import types
 from numba.extending import overload
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.rows import exact_score
-from polymeans.kernels.vector import (
-    as_half_bits,
-    bracket,
-    half_as_float32,
-    sift,
-    stream_products,
-)
+from polymeans.kernels.halves import as_half_bits, half_as_float32
+from polymeans.kernels.rounding import round_down, round_up
+from polymeans.kernels.rows import SparseArrays, exact_score
+from polymeans.kernels.streams import bracket, sift, stream_products
+
+# Features transposed at a time: clusters write, one after another, to the same cache lines of 64
+# rows of the table, which stay in the first-level cache meanwhile.
+_TRANSPOSED = 64
+
+
+class StreamedRows(NamedTuple):
+    """CSR rows, and what approximate scores of them need."""
+
+    arrays: SparseArrays
+    values: np.ndarray  # the nonzeros as float32
+    reaches: np.ndarray  # (n,) float32 norm times relative error of a product
 
 
 class Columns(NamedTuple):
@@ -36,24 +44,17 @@ class Columns(NamedTuple):
     half_norms: np.ndarray
     spread: np.ndarray
     floor: np.ndarray
-    clusters: np.ndarray  # (m,) whose column this is
+    clusters: np.ndarray  # (m,) cluster of each column, -1: padding
 
 
 @kernel
-def bracket_row(rows, values, i, reach, columns, scores):
+def bracket_row(rows, i, columns, scores):
     """Lower bounds on the scores of row i; returns an upper bound on the smallest score."""
-    stream_products(rows.indices, values, rows.indptr[i], rows.indptr[i + 1], columns.table, scores)
-    return bracket(columns.slope, columns.half_norms, columns.spread, columns.floor, reach, scores)
-
-
-@kernel
-def round_down(value):
-    return np.float32(value - abs(value) * 2.0**-22 - 1e-37)
-
-
-@kernel
-def round_up(value):
-    return np.float32(value + abs(value) * 2.0**-22 + 1e-37)
+    indptr, indices, _ = rows.arrays
+    stream_products(indices, rows.values, indptr[i], indptr[i + 1], columns.table, scores)
+    return bracket(
+        columns.slope, columns.half_norms, columns.spread, columns.floor, rows.reaches[i], scores
+    )
 
 
 @kernel
@@ -64,7 +65,7 @@ def settle(
     clusters,  # IN  (m,) cluster of each column
     scores,  # IN  lower bounds
     ceiling,
-    exact,  # IN  exact score to beat, and whose it is (-1: nobody's)
+    exact,  # IN  exact score to beat, and the cluster it belongs to (-1: none)
     label,
 ):
     """Nearest among the possible columns by exact score; the lowest index wins ties.
@@ -89,29 +90,27 @@ def settle(
 
 @kernel
 def assign_full(
-    rows,  # IN  row container
-    values,  # IN  the nonzeros as float32
-    reaches,  # IN  (n,) float32 norm times relative error of a product
+    rows,  # IN  streamed rows
     book,  # IN  centroids
     columns,  # IN  the same, all of them as columns
     chosen,  # IN  rows to label; empty: all of lo:hi
     lo,
     hi,
     labels,  # OUT (n,)
-    own_ceiling,  # OUT (n,) upper bound on the score of the label
-    others_floor,  # OUT (n,) lower bound on all other scores
+    own_ceiling,  # OUT (n,) float32 upper bound on the score of the label
+    others_floor,  # OUT (n,) float32 lower bound on all other scores
     scores,  # BUFFER (m,) float32
 ):
     """Labels from all centroids. Returns how many rows needed exact scores."""
     n_exact = 0
     for position in range(lo, hi):
         i = chosen[position] if chosen.shape[0] else position
-        ceiling = bracket_row(rows, values, i, reaches[i], columns, scores)
+        ceiling = bracket_row(rows, i, columns, scores)
         n_possible, label, others = sift(scores, ceiling)
         if n_possible > 1:
             n_exact += 1
             label, exact, rival = settle(
-                rows, i, book, columns.clusters, scores, ceiling, np.inf, -1
+                rows.arrays, i, book, columns.clusters, scores, ceiling, np.inf, -1
             )
             ceiling = round_up(exact)
             others = min(others, round_down(rival))
@@ -123,11 +122,9 @@ def assign_full(
 
 @kernel
 def assign_moved(
-    rows,  # IN  row container
-    values,  # IN  the nonzeros as float32
-    reaches,  # IN  (n,)
+    rows,  # IN  streamed rows
     book,  # IN  centroids
-    everyone,  # IN  all centroids as columns
+    all_columns,  # IN  all centroids as columns
     moved,  # IN  the columns of centroids that moved
     column_of,  # IN  (k,) where a cluster stands among them, -1: it did not move
     lo,
@@ -146,8 +143,7 @@ def assign_moved(
     """
     n_exact = 0
     for i in range(lo, hi):
-        reach = reaches[i]
-        ceiling = bracket_row(rows, values, i, reach, moved, scores)
+        ceiling = bracket_row(rows, i, moved, scores)
         a = previous[i]
         own_stood = column_of[a] < 0
         if own_stood:
@@ -161,19 +157,21 @@ def assign_moved(
         rival_label = -1
         contested = n_possible > 1
         if own_stood:
-            own_error = reach * everyone.spread[a] + everyone.floor[a]
+            own_error = rows.reaches[i] * all_columns.spread[a] + all_columns.floor[a]
+            # The ceiling is a score plus its error, hence the exact score at most two errors lower;
+            # half an error more is for rounding here.
             own_floor = own_ceiling[i] - np.float32(2.5) * own_error
             if own_floor > ceiling:
                 others = min(others, own_floor)
             else:
                 contested = n_possible > 0
                 if contested:
-                    exact = exact_score(rows, i, book, a)
+                    exact = exact_score(rows.arrays, i, book, a)
                     rival_label = a
         if contested:
             n_exact += 1
             label, exact, rival = settle(
-                rows, i, book, moved.clusters, scores, ceiling, exact, rival_label
+                rows.arrays, i, book, moved.clusters, scores, ceiling, exact, rival_label
             )
             ceiling = round_up(exact)
             others = min(others, round_down(rival))
@@ -194,8 +192,8 @@ def fill_columns(
     residue,  # INOUT (k,) squared rounding errors are added
 ):
     """Columns of the table for features lo:hi (a blocked transposition)."""
-    for f0 in range(lo, hi, 64):
-        f1 = min(f0 + 64, hi)
+    for f0 in range(lo, hi, _TRANSPOSED):
+        f1 = min(f0 + _TRANSPOSED, hi)
         for j in clusters:
             factor = scale[j]
             lost = 0.0
@@ -214,19 +212,19 @@ def touch_columns(
     sums,
     scale,
     clusters,
-    starts,  # IN  (k + 1,) event boundaries
-    events,  # IN  positions into moved, once more for arrivals
+    events,  # IN  positions into moved by cluster; those past n_moved are arrivals
     moved,
     table,  # INOUT (d, k)
     residue,  # INOUT (k,) squared rounding errors are added (the old ones stay counted)
 ):
-    """Only the entries that moved rows changed."""
+    """Write only the entries that moved rows changed."""
     n_moved = moved.shape[0]
     for j in clusters:
         factor = scale[j]
         lost = 0.0
-        for e in range(starts[j], starts[j + 1]):
-            i = moved[events[e] - n_moved if events[e] >= n_moved else events[e]]
+        for e in range(events.starts[j], events.starts[j + 1]):
+            event = events.items[e]
+            i = moved[event - n_moved if event >= n_moved else event]
             for p in range(rows.indptr[i], rows.indptr[i + 1]):
                 f = rows.indices[p]
                 lost += _store(table, f, j, sums[j, f] * factor)
@@ -235,6 +233,7 @@ def touch_columns(
 
 @kernel
 def gather_columns(table, clusters, lo, hi, compact):
+    """Copy the columns of some clusters, features lo:hi."""
     for f in range(lo, hi):
         for m in range(clusters.shape[0]):
             compact[f, m] = table[f, clusters[m]]

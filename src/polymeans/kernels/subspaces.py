@@ -12,15 +12,16 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 
-#: Lengths below this share of the longest weighted mean are rounding noise, not a direction.
-NOTHING = 1e-10
+#: Lengths below this share of the longest weighted mean are rounding noise, not a direction: six
+#: digits above what float64 rounds.
+NEGLIGIBLE = 1e-10
 
 
 class Views(NamedTuple):
     """Where each view's clusters and basis vectors stand."""
 
     starts: np.ndarray  # (S + 1,) clusters of view s are starts[s] : starts[s + 1]
-    places: np.ndarray  # (S + 1,) basis vectors of view s begin at places[s]; k_s - 1 have room
+    places: np.ndarray  # (S + 1,) where basis vectors of view s begin, at most k_s - 1 of them
     dims: np.ndarray  # (S,) how many of them there are
     basis: np.ndarray  # (Σ (k_s - 1), d) orthonormal where used
 
@@ -44,7 +45,7 @@ def project_out(vector, basis, first, last):
 
 
 @kernel
-def leave_others(vector, views, s, t):
+def remove_other_views(vector, views, s, t):
     """Remove from ``vector`` what belongs to views other than s and t."""
     for u in range(views.dims.shape[0]):
         if u != s and u != t:
@@ -65,7 +66,7 @@ def span(vectors, views, s, t, longest, found):
             length = dot(vectors[i], vectors[i])
             if length > best:
                 best, which = length, i
-        if not np.sqrt(best) > NOTHING * longest:
+        if not np.sqrt(best) > NEGLIGIBLE * longest:
             break
         vector = found[n_found]
         for r in range(3):
@@ -77,7 +78,7 @@ def span(vectors, views, s, t, longest, found):
             for f in range(d):
                 vector[f] /= length
             if r < 2:
-                leave_others(vector, views, s, t)
+                remove_other_views(vector, views, s, t)
                 project_out(vector, found, 0, n_found)
         n_found += 1
         for i in range(n):
@@ -92,8 +93,8 @@ def rotate_pair(means, views, s, t):
 
     On the complement of the other views, ``tr(V_s' B_s V_s) + tr(V_t' B_t V_t)`` is largest when
     s has the eigenvectors of ``B_s - B_t`` with positive values and t those with negative ones.
-    Directions in which neither has anything belong to nobody (noise): only the span of their means
-    is looked at, so no eigenvalue is zero but where both views have equal claims.
+    Directions without means of either are noise and belong to no view: only the span of their means
+    is looked at, so an eigenvalue is zero only where both views explain equally much.
     """
     d = means.shape[1]
     n_s = views.starts[s + 1] - views.starts[s]
@@ -106,7 +107,7 @@ def rotate_pair(means, views, s, t):
         longest = max(longest, np.sqrt(dot(both[i], both[i])))
     if views.dims.shape[0] > 2 or s == t:
         for i in range(n_s + n_t):
-            leave_others(both[i], views, s, t)
+            remove_other_views(both[i], views, s, t)
     projected = both.copy()
     found = np.empty((min(n_s + n_t, d), d))
     p = span(projected, views, s, t, longest, found)
@@ -125,8 +126,8 @@ def rotate_pair(means, views, s, t):
     if p == 0:
         return
     values, vectors = np.linalg.eigh(inner)
-    # The strongest first. Where both have the same claim, rounding decides which of them gets it;
-    # should it give one of them more than there is room for, the other one takes the rest.
+    # The strongest first. Where both explain equally much, rounding decides which of them gets a
+    # direction; if one gets more than its dimension allows, the rest goes to the other.
     for rank in range(p - 1, -1, -1):
         if s == t or values[rank] >= 0.0:
             if not add_vector(views, s, vectors[:, rank], found) and s != t:
@@ -139,7 +140,7 @@ def rotate_pair(means, views, s, t):
 
 @kernel
 def add_vector(views, s, weights, rows):
-    """One more basis vector for view s, a combination of the rows; False if there is no room."""
+    """One more basis vector for view s, a combination of rows; False if it has k_s - 1 already."""
     place = views.places[s] + views.dims[s]
     if place == views.places[s + 1]:
         return False
@@ -178,7 +179,7 @@ def rotate(means, views, max_sweeps, tol):
             for t in range(s + 1, n_views):
                 rotate_pair(means, views, s, t)
         now = explained(means, views)
-        # Two views are done at once: the pair is all there is.
+        # Two views are done at once, since they make a single pair.
         if n_views == 2 or now - before <= tol * now:
             break
         before = now

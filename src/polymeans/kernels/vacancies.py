@@ -1,4 +1,4 @@
-"""Relocation in trial loops: clusters, or protocentroids, without rows get the costliest rows.
+"""Relocation in trials: clusters, or protocentroids, without rows get the costliest rows.
 
 A label stands for one member of each of several sets: its member of a set of h is
 ``label // stride % h``. Plain clusters are a single set with stride 1. The engine has a version

@@ -1,4 +1,4 @@
-"""Rows kept by cluster, and the search for the nearest of them in few clusters."""
+"""An inverted file: rows sorted by cluster, and the search for neighbours in few clusters."""
 
 import itertools
 from functools import cached_property
@@ -8,18 +8,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.core.norms import squared_norms
 from polymeans.core.threads import Threads
-from polymeans.landmarks.landmarks import Landmarks, squared_norms
+from polymeans.landmarks.landmarks import Landmarks
 
-#: Queries of one task, and rows compared with them at a time: their products stay in cache.
+#: Queries of one task, and rows compared with them at a time. Their products take 2 MiB in float32,
+#: which stays in a second-level cache; smaller pieces would make the calls of BLAS less efficient.
 _QUERIES, _ROWS = 512, 1024
 
-#: Scores of queries and clusters held at a time.
+#: Scores of queries and clusters held at a time: limits them to 32 MiB in float64.
 _SCORES = 2**22
 
 
 class InvertedFile:
-    """Rows by cluster, and the search among them.
+    """Rows sorted by cluster, and the search among them.
 
     Parameters
     ----------
@@ -27,6 +29,17 @@ class InvertedFile:
     labels : ndarray of shape (n,)
     clusterer : estimator
         Fitted.
+
+    Attributes
+    ----------
+    rows : ndarray or CSR matrix or array of shape (n, d)
+        Copies of the rows, sorted by cluster.
+    numbers, labels : ndarray of shape (n,)
+        Number in X and cluster of each of them.
+    starts, sizes : ndarray
+        Where the rows of each cluster begin (and the last end), and how many they are.
+    squares : ndarray of shape (n,)
+        Squared norms.
     """
 
     def __init__(self, X: Any, labels: NDArray[np.int32], clusterer: Any) -> None:
@@ -42,12 +55,12 @@ class InvertedFile:
         self.squares = squared_norms(self.rows)
 
     @cached_property
-    def bounds(self) -> "Bounds":
-        """What an exact search knows about the clusters."""
-        return Bounds(self)
+    def bounds(self) -> "ClusterBounds":
+        """Bounds for an exact search; computed when first needed."""
+        return ClusterBounds(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what can be computed again."""
+        """Leave out the bounds, which can be computed again."""
         return {name: value for name, value in self.__dict__.items() if name != "bounds"}
 
     def search(
@@ -65,7 +78,7 @@ class InvertedFile:
         ----------
         queries : ndarray or CSR matrix or array of shape (m, d)
         own : ndarray of shape (m,)
-            Row that each query is, and that does not count; -1: none.
+            Number of the row that each query is a copy of, which is left out; -1: none.
         labels : ndarray of shape (m,) or None
             Nearest cluster of each query, if it is known.
         n_neighbors : int
@@ -77,12 +90,12 @@ class InvertedFile:
         distances, indices : ndarray of shape (m, n_neighbors)
         """
         compare = Comparison(self, queries, own, n_neighbors)
-        look = self._look_where_needed if n_probe == "exact" else self._look_near
+        search = self._search_exactly if n_probe == "exact" else self._search_nearest_clusters
         n_wanted = n_neighbors + bool((own >= 0).any())
-        look(compare, queries, labels, n_wanted, n_probe, n_threads)
+        search(compare, queries, labels, n_wanted, n_probe, n_threads)
         return compare.distances, compare.indices
 
-    def _look_near(
+    def _search_nearest_clusters(
         self,
         compare: "Comparison",
         queries: Any,
@@ -91,10 +104,10 @@ class InvertedFile:
         n_probe: int,
         n_threads: int | None,
     ) -> None:
-        """Into the nearest clusters."""
+        """Compare queries with the rows of their nearest clusters."""
         who, clusters = self._probes(queries, labels, n_wanted, n_probe, n_threads)
-        # Queries of the same nearest cluster share most of the others: they are served together,
-        # and by one thread, because two must not write to the same query.
+        # Queries with the same nearest cluster have most other clusters in common, so they are put
+        # into one task. Each query is in one task only: two threads must not write to its results.
         home = np.empty(queries.shape[0], dtype=np.int64)
         home[who[::-1]] = clusters[::-1]
         place = np.empty(len(home), dtype=np.int64)
@@ -105,14 +118,14 @@ class InvertedFile:
         ends = np.append(edges[1:], len(who))
         firsts = np.flatnonzero(np.diff(task[edges], prepend=-1, append=-1))
 
-        def look(groups: tuple[int, int]) -> None:
+        def run_task(groups: tuple[int, int]) -> None:
             for g in range(*groups):
                 compare(who[edges[g] : ends[g]], clusters[edges[g]])
 
         with Threads(n_threads, one_blas_thread=True) as threads:
-            threads.map(look, itertools.pairwise(firsts))
+            threads.map(run_task, itertools.pairwise(firsts))
 
-    def _look_where_needed(
+    def _search_exactly(
         self,
         compare: "Comparison",
         queries: Any,
@@ -121,16 +134,17 @@ class InvertedFile:
         n_probe: str,
         n_threads: int | None,
     ) -> None:
-        """Into all clusters that may have one of the nearest rows."""
-        if labels is None:
-            _, labels = self._probes(queries, None, 0, 1, n_threads)
-        together = np.argsort(labels, kind="stable")
+        """Compare queries with the rows of all clusters that may hold one of the nearest rows."""
+        own: NDArray[Any] = (
+            self._probes(queries, None, 0, 1, n_threads)[1] if labels is None else labels
+        )
+        together = np.argsort(own, kind="stable")
         bounds = self.bounds
 
-        def look(lo: int) -> None:
+        def run_task(lo: int) -> None:
             chosen = together[lo : lo + _QUERIES]
-            home = labels[chosen]
-            # The nearest cluster first: what is found there leaves little to look for elsewhere.
+            home = own[chosen]
+            # The nearest cluster first: distances found there exclude most other clusters.
             for c in np.unique(home):
                 compare(chosen[home == c], c)
             least = bounds.least(queries[chosen])
@@ -141,7 +155,7 @@ class InvertedFile:
                     compare(chosen[possible], c)
 
         with Threads(n_threads, one_blas_thread=True) as threads:
-            threads.map(look, range(0, len(together), _QUERIES))
+            threads.map(run_task, range(0, len(together), _QUERIES))
 
     def _probes(
         self,
@@ -151,9 +165,9 @@ class InvertedFile:
         n_probe: int,
         n_threads: int | None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Pairs of a query and a cluster to look into: enough of them to have n_wanted rows.
+        """Pairs of a query and a cluster to search: enough of them for n_wanted rows each.
 
-        Queries in ascending order, and the clusters of each one nearest first.
+        Queries are in ascending order, and the clusters of each one nearest first.
         """
         m, n_clusters = queries.shape[0], len(self.sizes)
         n_probe = min(n_probe, n_clusters)
@@ -193,15 +207,17 @@ class InvertedFile:
         return pairs
 
 
-class Bounds:
-    """Least distance of a query to the rows of each cluster, by the triangle inequality.
+class ClusterBounds:
+    """Lower bounds on the distance of a query to the rows of each cluster (triangle inequality).
 
-    Everything is in float64, and errors of rounding are taken off.
+    Everything is computed in float64, and bounds are lowered by the largest rounding error.
     """
 
     def __init__(self, index: InvertedFile) -> None:
         self.centers = index.landmarks.centers.astype(np.float64)
         self.squares = squared_norms(self.centers)
+        # Relative to |x|² + |c|². The squared norms together, and twice the product, are each off
+        # by at most d / 2 units of rounding (eps); 8 (d + 8) is a wide margin for what follows.
         self.error = 8 * (self.centers.shape[1] + 8) * np.finfo(np.float64).eps
         self.radii = np.zeros(len(self.centers))
         for c in np.flatnonzero(index.sizes):
@@ -210,7 +226,7 @@ class Bounds:
             self.radii[c] = np.sqrt(most.max())
 
     def _squared(self, X: Any, clusters: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Between which values squared distances to the centers are."""
+        """Lower and upper bounds on squared distances to the centers."""
         X = X.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = squared_norms(X)[:, None] + self.squares[clusters]
@@ -222,14 +238,15 @@ class Bounds:
         return np.where(known, least, 0.0), np.where(known, most, np.inf)
 
     def least(self, X: Any) -> NDArray[np.float64]:
-        """Squared, of each row and cluster."""
+        """Lower bound on the squared distance of each row of X to the rows of each cluster."""
         least, _ = self._squared(X, slice(None))
+        # The small factors cover the rounding of roots, of the difference and of the square.
         gap = np.maximum(np.sqrt(least) * (1 - 1e-15) - self.radii * (1 + 1e-15), 0.0)
         return gap * gap * (1 - 1e-12)
 
 
 class Comparison:
-    """Queries against the rows of a cluster; the nearest so far.
+    """Comparison of queries with the rows of clusters, and the nearest rows found so far.
 
     Parameters
     ----------
@@ -252,6 +269,8 @@ class Comparison:
         self.queries = queries.astype(dtype, copy=False)
         self.rows = rows.astype(dtype, copy=False)
         self.squares = squared_norms(self.queries)
+        # Error of |q|² + |x|² - 2 q·x: relative to the squared norms, and for products too small
+        # for the type. Rows that are nearer than the present ones by less are measured exactly.
         terms = (rows.shape[1] + 8) * np.finfo(np.float64 if self.is_sparse else dtype).eps
         self.relative = 1.25 * terms
         self.absolute = 4 * (rows.shape[1] + 8) * float(np.finfo(dtype).tiny)
@@ -259,11 +278,11 @@ class Comparison:
         self.indices = np.full((queries.shape[0], n_neighbors), rows.shape[0], dtype=np.int64)
 
     def __call__(self, chosen: NDArray[np.int64], cluster: int) -> None:
-        """Offer the rows of a cluster to some queries."""
+        """Compare some queries with the rows of a cluster."""
         first, end = self.index.starts[cluster], self.index.starts[cluster + 1]
-        (self._offer_sparse if self.is_sparse else self._offer_dense)(chosen, first, end)
+        (self._compare_sparse if self.is_sparse else self._compare_dense)(chosen, first, end)
 
-    def _offer_dense(self, chosen: NDArray[np.int64], first: int, end: int) -> None:
+    def _compare_dense(self, chosen: NDArray[np.int64], first: int, end: int) -> None:
         from polymeans.kernels import neighbors
 
         some = self.queries[chosen]
@@ -271,7 +290,7 @@ class Comparison:
             hi = min(lo + _ROWS, end)
             with np.errstate(over="ignore", invalid="ignore"):
                 products = some @ self.rows[lo:hi].T
-            neighbors.offer_dense(
+            neighbors.compare_dense(
                 self.queries,
                 self.squares,
                 chosen,
@@ -287,18 +306,16 @@ class Comparison:
                 self.indices,
             )
 
-    def _offer_sparse(self, chosen: NDArray[np.int64], first: int, end: int) -> None:
+    def _compare_sparse(self, chosen: NDArray[np.int64], first: int, end: int) -> None:
         from polymeans.kernels import neighbors
+        from polymeans.kernels.rows import SparseArrays
 
-        neighbors.offer_sparse(
-            self.queries.indptr,
-            self.queries.indices,
-            self.queries.data,
+        queries, rows = self.queries, self.rows
+        neighbors.compare_sparse(
+            SparseArrays(queries.indptr, queries.indices, queries.data),
             self.squares,
             chosen,
-            self.rows.indptr,
-            self.rows.indices,
-            self.rows.data,
+            SparseArrays(rows.indptr, rows.indices, rows.data),
             self.index.squares,
             first,
             end,
@@ -308,12 +325,12 @@ class Comparison:
             self.absolute,
             self.distances,
             self.indices,
-            np.zeros(self.rows.shape[1]),
+            np.zeros(rows.shape[1]),
         )
 
 
 def _sorted_rows(X: Any) -> Any:
-    """CSR rows with sorted indices and no duplicates; a copy if they have to be brought there."""
+    """CSR rows with sorted indices and no duplicates; a copy unless X has that form."""
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

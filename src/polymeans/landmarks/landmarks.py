@@ -1,20 +1,32 @@
-"""Landmarks: points that all rows form inner products with, by the fastest way there is."""
+"""Centroids as landmarks: inner products of rows with them, through a fast operator if any."""
 
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans.codebooks.metric import squared_norms
+from polymeans.core.norms import squared_norms
 from polymeans.core.threads import Threads, product_blocks
 
 
 def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:
-    """The clusterer if it is fitted, else a fitted copy of it; ``default()`` makes one for None."""
+    """A fitted clusterer for rows X.
+
+    Parameters
+    ----------
+    clusterer : estimator or None
+        Returned as it is if it is fitted, else cloned and fitted.
+    default : callable
+        Makes the clusterer to fit if none is given.
+    X : ndarray or CSR matrix or array of shape (n_samples, n_features)
+
+    Returns
+    -------
+    estimator
+    """
     if clusterer is None:
         return default().fit(X)
     for name in ("fit", "predict"):
@@ -38,15 +50,22 @@ def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:
 
 
 class Landmarks:
-    """What scores and kernels need to know of a fitted clusterer's centroids.
+    """Centroids of a fitted clusterer, their squared norms, and inner products with rows.
 
-    A clusterer with a fast operator (``operator_``, and ``offset_`` where centroids are measured
-    from one) is asked through it, and its landmarks are what the operator stands for.
+    If the clusterer has a fast operator (``operator_``, and ``offset_`` where centroids are
+    measured from one), products are computed by it, and the landmarks are the matrix that the
+    operator represents, plus the offset.
 
     Parameters
     ----------
     clusterer : estimator
         Fitted.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_landmarks, n_features)
+    squares : ndarray of shape (n_landmarks,)
+        Squared norms, float64.
     """
 
     def __init__(self, clusterer: Any) -> None:
@@ -70,54 +89,9 @@ class Landmarks:
             out = np.empty((X.shape[0], centers.shape[1]), dtype=X.dtype)
 
             def multiply(block: tuple[int, int]) -> None:
-                # What overflows is the caller's business; threads do not inherit its settings.
+                # The caller handles overflow; its errstate is not inherited by other threads.
                 with np.errstate(over="ignore", invalid="ignore"):
                     out[slice(*block)] = X[slice(*block)] @ centers
 
             threads.map(multiply, product_blocks(X.shape[0]))
-        return out
-
-
-class HadamardLandmarks:
-    """Landmarks ``H D_v``, block by block: a seed ``v`` with the signs of a Hadamard matrix's rows.
-
-    Parameters
-    ----------
-    seeds : ndarray of shape (n_blocks, n_features)
-    picks : list of ndarray
-        Rows of H that each block has.
-    size : int
-        Of H, a power of two of at least n_features.
-    """
-
-    def __init__(self, seeds: NDArray[Any], picks: list[NDArray[np.int64]], size: int) -> None:
-        from polymeans.kernels import hadamard
-
-        self.seeds, self.picks, self.size = np.ascontiguousarray(seeds), picks, size
-        blocks = []
-        for seed, rows in zip(self.seeds, picks):
-            block = np.empty((len(rows), len(seed)), dtype=seeds.dtype)
-            hadamard.signs(rows, block)
-            blocks.append(block * seed)
-        self.centers = np.concatenate(blocks)
-        self.squares = squared_norms(self.centers)
-
-    def products(self, X: Any, n_threads: int | None = None) -> NDArray[Any]:
-        """Inner products of rows with all landmarks."""
-        from polymeans.kernels import hadamard
-
-        out = np.empty((X.shape[0], len(self.centers)), dtype=X.dtype)
-
-        def transform(block: tuple[int, int]) -> None:
-            part = X[slice(*block)]
-            part = part.toarray() if sp.issparse(part) else part
-            work = np.empty((self.size, hadamard.LANES), dtype=X.dtype)
-            start = 0
-            for seed, rows in zip(self.seeds.astype(X.dtype, copy=False), self.picks):
-                wanted = out[slice(*block), start : start + len(rows)]
-                hadamard.signed_sums(part, seed, rows, 0, len(part), wanted, work)
-                start += len(rows)
-
-        with Threads(n_threads) as threads:
-            threads.map(transform, product_blocks(X.shape[0]))
         return out

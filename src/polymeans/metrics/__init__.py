@@ -1,17 +1,13 @@
-"""How well clusters agree with known classes, one labeling or several, and how small a codebook is.
+"""Agreement of clusters with known classes, for one labeling or several, and size of a codebook.
 
-Rows may have several labels, as non-redundant clusterings give them: one column for each labeling.
+Several labelings of the same rows are a table of labels with one column for each. Modules here
+import no estimator.
 """
 
 from polymeans.metrics.classes import entropy, purity, unsupervised_accuracy
 from polymeans.metrics.compression import parameter_ratio
-from polymeans.metrics.labelings import (
-    LabelingsConfusion,
-    PairScores,
-    labelings_confusion,
-    pair_f1_score,
-    pair_scores,
-)
+from polymeans.metrics.labelings import LabelingsConfusion, labelings_confusion
+from polymeans.metrics.pairs import PairScores, pair_f1_score, pair_scores
 from polymeans.metrics.redundancy import (
     average_variation_of_information,
     mutual_information_matrix,

@@ -1,4 +1,4 @@
-"""Labels as codes, and the table of the rows two labelings share: what all measures count."""
+"""Labels as codes, and the contingency table of two labelings."""
 
 from numbers import Real
 from typing import Any
@@ -10,8 +10,8 @@ from scipy.stats import entropy as shannon_entropy
 
 from polymeans._validation import check_weights
 
-#: Below this a share of information is rounding: labels that are not exactly independent share
-#: more unless they have millions of rows.
+#: Below this a share of information counts as rounding of sums in float64. Labels of n rows that
+#: are not exactly independent share more than that unless n is in the millions.
 _ROUNDING = 1e-14
 
 
@@ -30,10 +30,10 @@ def contingency(
 def tabulate(
     classes: NDArray[np.int64], clusters: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> sp.csc_array:
-    """The table of two columns of codes.
+    """Contingency table of two columns of codes.
 
-    Only cells that have weight are stored, so the table never has more of them than there are
-    rows. Without weights it holds counts, which makes perfect scores exact.
+    Only cells with weight are stored, so there are never more of them than rows. Without weights
+    cells are counts, so that perfect scores are exact.
     """
     shape = (classes.max() + 1, clusters.max() + 1)
     table = sp.coo_array((weights, (classes, clusters)), shape=shape).tocsc()
@@ -47,7 +47,7 @@ def row_weights(sample_weight: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def check_same_rows(names: tuple[str, str], first: NDArray[Any], second: NDArray[Any]) -> None:
-    """Raise unless both have as many rows."""
+    """Raise unless both have the same number of rows."""
     if len(first) != len(second):
         raise ValueError(
             f"{names[0]} and {names[1]} must have one label for each row, got {len(first)} and "
@@ -56,7 +56,7 @@ def check_same_rows(names: tuple[str, str], first: NDArray[Any], second: NDArray
 
 
 def variation(table: sp.csc_array) -> float:
-    """What either labeling leaves open about the other, ``H(a|b) + H(b|a)``, in nats."""
+    """Variation of information, ``H(a|b) + H(b|a)``, in nats."""
     cells = table.tocoo()
     rows, columns = table.sum(axis=1)[cells.row], table.sum(axis=0)[cells.col]
     # Equal labelings fill one cell in each row and column: logarithms of exactly one.
@@ -67,8 +67,9 @@ def variation(table: sp.csc_array) -> float:
 def normalized_information(table: sp.csc_array) -> float:
     """Mutual information over the mean of both entropies, ``1 - variation / (H(a) + H(b))``.
 
-    Written with the variation it is exactly one for equal labelings, which sums of logarithms are
-    not. As in scikit-learn, two labelings that both have a single label are equal.
+    Computed from the variation it is exactly one for equal labelings; computed from sums of
+    logarithms it would be off by rounding. As in scikit-learn, two labelings that both have a
+    single label are equal.
     """
     entropies = shannon_entropy(table.sum(axis=1)) + shannon_entropy(table.sum(axis=0))
     if entropies == 0:
@@ -78,7 +79,7 @@ def normalized_information(table: sp.csc_array) -> float:
 
 
 def codes(name: str, labels: Any) -> NDArray[np.int64]:
-    """Labels replaced by their places among the sorted different ones."""
+    """Labels replaced by their positions among the sorted distinct labels."""
     labels = _as_array(name, labels)
     if labels.ndim != 1:
         raise ValueError(
@@ -121,8 +122,17 @@ def code_columns(name: str, labels: Any) -> NDArray[np.int64]:
     return np.column_stack([codes(name, column) for column in as_columns(name, labels).T])
 
 
+def code_both_tables(
+    labels_true: Any, labels_pred: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Codes of both tables of labels, which must have the same rows."""
+    true, pred = code_columns("labels_true", labels_true), code_columns("labels_pred", labels_pred)
+    check_same_rows(("labels_true", "labels_pred"), true, pred)
+    return true, pred
+
+
 def refine(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Codes of the joint labels: rows are together if they are together in both."""
+    """Codes of the joint labels: rows have the same one if they agree in both labelings."""
     # Codes are below the number of all rows, so their product does not overflow.
     return np.unique(first * (second.max() + 1) + second, return_inverse=True)[1]
 
@@ -136,14 +146,14 @@ def _as_array(name: str, labels: Any) -> NDArray[Any]:
             "Pass an array of shape (n_samples,) or (n_samples, n_labelings)."
         ) from error
     if array.dtype.kind in "SU" and not isinstance(labels, np.ndarray):
-        # In a list of words NumPy makes words of numbers too, and the word "nan" of a missing one.
+        # NumPy converts numbers in a list of strings to strings, and a missing one to "nan".
         return np.asarray(labels, dtype=object)
     return array
 
 
 def _n_missing(labels: NDArray[Any]) -> int:
     if labels.dtype.kind in "fcmM":
-        return np.count_nonzero(np.isnan(labels))
+        return int(np.count_nonzero(np.isnan(labels)))
     if labels.dtype.kind == "O":
         return sum(isinstance(label, Real) and label != label for label in labels)
     return 0

@@ -1,8 +1,8 @@
-"""How well clusters agree with known classes.
+"""Agreement of clusters with known classes.
 
 scikit-learn has the measures corrected for chance (:func:`sklearn.metrics.adjusted_rand_score`,
-:func:`sklearn.metrics.adjusted_mutual_info_score`); here are those the literature on clustering
-reports beside them.
+:func:`sklearn.metrics.adjusted_mutual_info_score`); this module has others that the literature on
+clustering reports.
 """
 
 import numpy as np
@@ -15,16 +15,15 @@ from polymeans.metrics._contingency import contingency
 def unsupervised_accuracy(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Share of rows that are right when each cluster is named after at most one class.
+    """Share of rows labelled correctly when each cluster is matched with at most one class.
 
-    **Idea.** Clusters have no names. Give them names, no two the same, so that as many rows as
-    possible carry the name of their class; the best naming is an assignment problem, solved
-    exactly (the Hungarian method). Rows of clusters or classes that remain without a partner
-    count as wrong.
+    **Idea.** Match clusters with classes, one for one, so that as many rows as possible are in the
+    cluster of their class. The best matching is an assignment problem, solved exactly (the
+    Hungarian method). Rows of clusters or classes without a partner count as wrong.
 
     **Use when** clusters are meant to be the classes, one for one. **Do not use when** there are
-    many more clusters than classes: the surplus counts as error however clean it is; see
-    :func:`purity`. It is not corrected for chance: random labels score above zero.
+    many more clusters than classes: rows of surplus clusters count as errors even if these are
+    pure; see :func:`purity`. It is not corrected for chance: random labels score above zero.
     **Cost:** sorting the labels, and at most the cube of the number of clusters or classes.
 
     Parameters
@@ -43,7 +42,7 @@ def unsupervised_accuracy(
 
     See Also
     --------
-    purity : Lets several clusters share a class.
+    purity : Several clusters may share a class.
     sklearn.metrics.adjusted_rand_score : Corrected for chance.
 
     Examples
@@ -57,7 +56,7 @@ def unsupervised_accuracy(
     table = contingency(y_true, y_pred, sample_weight)
     dense = table.toarray()
     matched = dense[linear_sum_assignment(dense, maximize=True)]
-    # Rounding of fractional weights must not carry a share above one.
+    # Rounding of fractional weights could make the share larger than one.
     return min(1.0, float(matched.sum() / table.sum()))
 
 
@@ -66,10 +65,10 @@ def purity(
 ) -> float:
     """Share of rows that belong to the most frequent class of their cluster.
 
-    **Idea.** Name each cluster after the class most of its rows have; purity is the share of rows
-    that are named correctly, ``1/n · Σ_clusters max_classes count`` [1]_.
+    **Idea.** Assign each cluster to the class that most of its rows have; purity is the share of
+    rows in that class, ``1/n · Σ_clusters max_classes count`` [1]_.
 
-    **Use when** clusters outnumber classes and are judged by how clean they are. **Do not use**
+    **Use when** there are more clusters than classes, and several may share one. **Do not use**
     to compare different numbers of clusters: splitting clusters never lowers purity, and one
     cluster for each row has purity 1. **Cost:** sorting the labels.
 
@@ -89,7 +88,7 @@ def purity(
 
     See Also
     --------
-    entropy : Looks at all classes in a cluster, not only at the most frequent one.
+    entropy : Depends on all classes in a cluster, not only on the most frequent one.
     unsupervised_accuracy : Allows one cluster for each class.
 
     References
@@ -115,14 +114,15 @@ def entropy(
 ) -> float:
     """Mean disorder of the classes inside a cluster, from 0 (best) to 1.
 
-    **Idea.** The entropy of the classes in a cluster says how mixed it is. Average it over
+    **Idea.** The entropy of the classes in a cluster measures how mixed it is. Average it over
     clusters by their size, and divide by the largest possible value, the logarithm of the number
     of classes q [1]_: ``-Σ_c n_c/n · 1/log q · Σ_i p_ci log p_ci``, where ``p_ci`` is the share of
-    class i in cluster c. With a single class there is nothing to mix, and it is 0.
+    class i in cluster c. With a single class it is 0.
 
-    **Use when** it matters how a cluster errs: two classes half and half are better than one half
-    and crumbs of many. **Do not use** to compare different numbers of clusters: splitting never
-    raises it, and one cluster for each row has entropy 0. **Cost:** sorting the labels.
+    **Use when** the distribution of errors matters: two classes, half and half, are better than
+    one half and small parts of many. **Do not use** to compare different numbers of clusters:
+    splitting never raises it, and one cluster for each row has entropy 0. **Cost:** sorting the
+    labels.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def entropy(
 
     See Also
     --------
-    purity : Looks only at the most frequent class of each cluster; larger is better.
+    purity : Depends only on the most frequent class of each cluster; larger is better.
     sklearn.metrics.homogeneity_score : Divides by the entropy of the classes instead of log q.
 
     References

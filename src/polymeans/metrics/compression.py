@@ -1,4 +1,4 @@
-"""How small a codebook is."""
+"""Size of a codebook."""
 
 from numbers import Integral
 from typing import Any
@@ -7,20 +7,20 @@ from sklearn.utils.validation import check_is_fitted
 
 
 def parameter_ratio(model: Any) -> float:
-    """Numbers a fitted model's codebook stores, over those of free centroids.
+    """Numbers that a fitted codebook stores, over those of as many free centroids.
 
-    **Idea.** Free centroids are ``n_clusters · n_features`` numbers. A structured codebook writes
-    the same number of centroids with fewer: two sets of 30 protocentroids make 900 centroids of
-    60 rows, a ratio of 1/15.
+    **Idea.** Free centroids are ``n_clusters · n_features`` numbers. A structured codebook stores
+    fewer numbers for as many centroids: two sets of 30 protocentroids, 60 vectors, have 900
+    combinations, a ratio of 1/15.
 
-    **Use when** you weigh what structure saves against what it costs in inertia. **Do not use**
-    as a measure of memory: indices, labels and precision are not counted.
+    **Use when** you compare the size of a model with its inertia. **Do not use** as a measure of
+    memory: indices, labels and precision are not counted.
 
     Parameters
     ----------
     model : estimator
-        A fitted clustering. It tells how many numbers its codebook has by ``n_parameters_``; if
-        it has ``cluster_centers_`` and no ``n_parameters_``, its centroids are free. The number of
+        A fitted clustering. The size of its codebook is ``n_parameters_``; if it has
+        ``cluster_centers_`` and no ``n_parameters_``, its centroids are free. The number of
         clusters is ``n_clusters_``, else ``n_clusters``, else the rows of ``cluster_centers_``.
 
     Returns
@@ -57,7 +57,7 @@ def parameter_ratio(model: Any) -> float:
 
 
 def _n_clusters(model: Any) -> int:
-    # Centroids come last: a model may build them, all n_clusters of them, when it is asked.
+    # Centroids come last: some models compute all of them whenever the attribute is read.
     for name in ("n_clusters_", "n_clusters"):
         value = getattr(model, name, None)
         if isinstance(value, Integral):

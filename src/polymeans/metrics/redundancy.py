@@ -1,7 +1,7 @@
-"""How much several labelings of the same rows repeat each other.
+"""Redundancy of several labelings of the same rows.
 
-Clusterings that show different sides of the data (views) are worth having only if they differ:
-one labeling should tell little about the others.
+Several clusterings of the same rows (views) are useful only if they differ, that is, if they share
+little information.
 """
 
 from functools import reduce
@@ -26,12 +26,12 @@ from polymeans.metrics._contingency import (
 def variation_of_information(
     labels_a: ArrayLike, labels_b: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Distance of two labelings: what each leaves open about the other.
+    """Distance of two labelings: the sum of their conditional entropies.
 
-    **Idea.** Knowing one label of a row leaves some uncertainty about the other. The sum in both
-    directions, ``H(a|b) + H(b|a)``, is a true distance between partitions [1]_.
+    **Idea.** If one label of a row is known, the conditional entropy of the other remains. The sum
+    in both directions, ``H(a|b) + H(b|a)``, is a metric on partitions [1]_.
 
-    **Use when** labelings are compared as such, and none of them is the truth. **Do not use** to
+    **Use when** two labelings are compared, neither of which is a reference. **Do not use** to
     compare values across different numbers of labels: it grows with them, up to the logarithm of
     the number of rows; see :func:`mutual_information_matrix`. **Cost:** sorting the labels.
 
@@ -78,9 +78,9 @@ def average_variation_of_information(
     **Idea.** The mean of :func:`variation_of_information` over all pairs of columns. Two
     independent labelings of three equally frequent labels each have ``2 log 3 = 2.197``.
 
-    **Use when** results in the literature on several clusterings are compared, which report it.
-    **Do not use** as the only measure: random labels are far apart too, and more labels are
-    farther apart. **Cost:** sorting the labels once for each pair of columns.
+    **Use when** you compare with the literature on several clusterings, which reports it.
+    **Do not use** as the only measure: random labels have a large distance, too, and it grows with
+    the number of labels. **Cost:** sorting the labels once for each pair of columns.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def average_variation_of_information(
 
     See Also
     --------
-    view_redundancy : Between 0 and 1, and looks at all columns together.
+    view_redundancy : Between 0 and 1, from the joint distribution of all columns.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def mutual_information_matrix(
     -------
     matrix : ndarray of shape (n_labelings, n_others)
         Between 0 (independent) and 1 (the same up to names). Two columns that both have a single
-        label are the same; a single label tells nothing about several. Without ``other`` it is
+        label score 1; one with a single label and one with several score 0. Without ``other`` it is
         symmetric with ones on the diagonal.
 
     See Also
@@ -184,15 +184,16 @@ def _symmetric_information(
 
 
 def view_redundancy(labels: ArrayLike, *, correct_bias: bool = True) -> float:
-    """Share of the information in several labelings that is told more than once.
+    """Share of the information in several labelings that is redundant.
 
-    **Idea.** Independent labelings have joint entropy equal to the sum of their entropies; what
-    is missing is their total correlation [1]_. As a share, ``1 - H(joint) / Σ_j H_j``. Entropies
-    of few rows are too small, that of the many joint labels most of all, which looks like
-    redundancy. The correction of Miller and Madow adds ``(labels found - 1) / 2n`` to each [2]_.
+    **Idea.** Independent labelings have joint entropy equal to the sum of their entropies; the
+    difference is their total correlation [1]_. As a share, ``1 - H(joint) / Σ_j H_j``. Entropies
+    estimated from few rows are too small, most of all that of the many joint labels, which looks
+    like redundancy. The correction of Miller and Madow adds ``(labels found - 1) / 2n`` to each
+    [2]_.
 
-    **Use when** one number is wanted for how non-redundant several views are. **Do not use when**
-    most joint labels occur only once or twice: no correction mends that; look at pairs of views
+    **Use when** you need one number for the redundancy of several views. **Do not use when** most
+    joint labels occur only once or twice: the correction is not enough then; compare pairs of views
     with :func:`mutual_information_matrix`. **Cost:** sorting the labels once for each column.
 
     Parameters
@@ -207,8 +208,8 @@ def view_redundancy(labels: ArrayLike, *, correct_bias: bool = True) -> float:
     -------
     redundancy : float
         0 if the labelings are independent, ``1 - 1/n_labelings`` if all are the same up to names,
-        and never outside: a correction that is too large counts as independence. A single
-        labeling, or columns of one label only, have nothing to repeat: 0.
+        and never outside: a correction that is too large counts as independence. 0 for a single
+        labeling, and for columns of one label only.
 
     See Also
     --------
@@ -235,7 +236,7 @@ def view_redundancy(labels: ArrayLike, *, correct_bias: bool = True) -> float:
         return 0.0
     together = _entropy(reduce(refine, coded.T), correct_bias)
     share = 1 - together / alone
-    # Corrections and rounding can leave the bounds that shares of exact entropies keep.
+    # Corrections and rounding can move the share out of its bounds.
     return float(np.clip(share, 0, 1 - 1 / coded.shape[1]))
 
 

@@ -1,7 +1,7 @@
 """A summary of the data small enough to search: micro-centroids, and few columns.
 
 Rows become the means of many small clusters with their masses. Columns: sums look the same in any
-rotated and shifted coordinates, so the principal axes will do; products are fitted feature by
+rotated and shifted coordinates, so principal axes can replace them; products are fitted feature by
 feature, so any selection of features is a smaller problem of the same kind.
 """
 
@@ -18,17 +18,30 @@ from polymeans.engine.assignment import make_codebook
 from polymeans.engine.lloyd import descend
 from polymeans.engine.runners import BaseRunner, LocalRunner
 
-#: Columns a search problem has at most, unless the data have hardly more.
+#: Columns a search problem has at most, unless the data have hardly more. Measured on the data sets
+#: of the Khatri-Rao paper: as good as all columns, in a seventh of the passes or less, see
+#: docs/explanation/constants.rst.
 COLUMNS = 128
 
-#: Micro-centroids: at least, and at most unless a single set asks for more.
-FEWEST, MOST = 500, 8000
+#: Micro-centroids for each centroid (and for each protocentroid of the largest set, whatever the
+#: limit), and their least and largest number: so many rows a centroid determine it well enough for
+#: a search, and more would make every pass longer.
+PER_CENTROID, FEWEST, MOST = 20, 500, 8000
 
-#: Rows micro-centroids are made from, for each of them.
-SAMPLED = 20
+#: Rows that micro-centroids are made from, for each of them, and rounds of k-means that make them.
+#: One round was slightly worse in experiments; more rows or rounds take time on all data.
+SAMPLED, ROUNDS = 20, 2
 
-#: A summary is made where it at least saves this factor.
+#: A summary is made where it saves at least this factor in rows, or in columns: below that, what it
+#: leaves out is not worth the time it saves.
 _WORTHWHILE = 1.5
+
+#: Gram matrices up to this size are decomposed; the cost grows with the cube of it, so larger ones
+#: are left to random projections.
+_DECOMPOSED = 512
+
+#: Eigenvalues below this share of the largest belong to directions of rounding noise alone.
+_NO_SPREAD = 1e-12
 
 
 @dataclass
@@ -37,7 +50,7 @@ class Summary:
 
     reduced: NDArray[Any]  #: (n, r) points in few columns
     weights: NDArray[np.float64]  #: (n,)
-    offset: float  #: what the rows cost in any case: scatter that the points do not show
+    offset: float  #: what the rows cost with any centroids: scatter that the points do not have
     sources: NDArray[Any] | sp.csr_array  #: (m, d) rows in all columns behind the points
     source_weights: NDArray[np.float64]  #: (m,)
     membership: NDArray[np.int64] | None  #: (m,) point each of them went into; None: one each
@@ -67,7 +80,8 @@ def summarize(
     -------
     Summary
     """
-    n_micro = max(min(max(FEWEST, 20 * int(np.prod(sizes))), MOST), 20 * max(sizes))
+    n_micro = max(FEWEST, PER_CENTROID * int(np.prod(sizes)))
+    n_micro = max(min(n_micro, MOST), PER_CENTROID * max(sizes))
     weights = runner.weights
     chosen = np.flatnonzero(weights > 0)
     enough = len(chosen) <= _WORTHWHILE * n_micro
@@ -103,7 +117,7 @@ def draw_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Some of the rows, and weights that add up to those of all of them.
 
-    Rows heavier than their share are always in; of the rest, each stands for its likes.
+    Rows heavier than their share are always in; of the rest, each drawn row represents several.
     """
     heavy = weights > weights.sum() / size
     light = np.flatnonzero(~heavy)
@@ -134,7 +148,7 @@ def _summarize_sparse(
         basis = principal_axes(sp.diags_array(np.sqrt(weights)) @ sources, rng)
         points = sources @ basis.T
     else:
-        # Features by how much there is in them: most are empty in almost all rows.
+        # Features drawn by their sums of squares: most are zero in almost all rows.
         energy = sources.multiply(sources).T @ (weights / weights.max())
         energy = energy / energy.max() if energy.max() > 0 else np.ones(len(energy))
         n_columns = min(COLUMNS, int(np.count_nonzero(energy)))
@@ -158,20 +172,20 @@ def micro_centroids(
     n_micro: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[Any], NDArray[np.float64], float, NDArray[np.int64]]:
-    """Means of many small clusters, their masses, the scatter within, and who went where.
+    """Means of many small clusters, their masses, the scatter within, and the cluster of each row.
 
-    Two rounds of k-means from random rows: good enough, and cheap.
+    A few rounds of k-means from random rows: the clusters are small enough then.
     """
     runner = LocalRunner(np.ascontiguousarray(points), weights)
     frame = runner.frame
-    # Heavy rows first; the lightest keep a chance, so that there are enough to draw from.
+    # By weight; the lightest keep a chance, so that there are enough rows to draw from.
     chance = None
     if weights.min() < weights.max():
         chance = np.maximum(weights / weights.sum(), 1e-12 / len(weights))
         chance /= chance.sum()
     seeds = rng.choice(len(points), min(n_micro, len(points)), replace=False, p=chance)
     codebook = make_codebook(frame, frame.external(runner.take(np.sort(seeds))))
-    run = descend(runner, codebook, algorithm="lloyd", max_iter=2, tol=0.0)
+    run = descend(runner, codebook, algorithm="lloyd", max_iter=ROUNDS, tol=0.0)
     masses = runner.masses(run.labels, codebook.n_clusters) * frame.weight_unit
     used = masses > 0
     position = np.cumsum(used) - 1
@@ -183,19 +197,20 @@ def principal_axes(
     scaled: NDArray[Any] | sp.csr_array,
     rng: np.random.Generator,
     n_axes: int = COLUMNS,
-    exact: int = 512,
+    exact: int = _DECOMPOSED,
 ) -> NDArray[np.float64]:
     """The directions in which rows, scaled by the roots of their weights, spread most.
 
-    Where neither rows nor columns are more than ``exact``, or else as random projections find them.
+    Exact if rows are dense and they, or their columns, are at most ``exact``; otherwise found by
+    random projections.
     """
     n_axes = min(n_axes, *scaled.shape)
     if not sp.issparse(scaled) and min(scaled.shape) <= exact:
-        # The smaller of the two Gram matrices; axes of the larger one follow.
+        # The smaller of the two Gram matrices has the axes of the larger one.
         if scaled.shape[0] < scaled.shape[1]:
             values, left = np.linalg.eigh(scaled @ scaled.T)
-            # Of directions without spread only rounding noise would come, not axes.
-            kept = np.flatnonzero(values > 1e-12 * values[-1])[::-1][:n_axes]
+            # Directions without spread would be rounding noise.
+            kept = np.flatnonzero(values > _NO_SPREAD * values[-1])[::-1][:n_axes]
             basis = np.linalg.qr(scaled.T @ left[:, kept])[0].T if len(kept) else scaled[:1]
         else:
             _, vectors = np.linalg.eigh(scaled.T @ scaled)

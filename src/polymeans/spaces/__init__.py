@@ -1,1 +1,1 @@
-"""In which coordinates rows are clustered: embeddings, kernels, and the way there for new rows."""
+"""In which coordinates rows are clustered: embeddings, kernels, and their maps for new rows."""

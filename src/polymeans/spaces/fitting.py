@@ -1,4 +1,4 @@
-"""A fit of clusters and their metric: its space, where it starts, and its codebooks."""
+"""A fit of clusters and their metric: its space, its starts, and its codebooks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -11,39 +11,39 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from polymeans.codebooks.alternating import AlternatingCodebook
-from polymeans.codebooks.metric import MetricCodebook, squared_norms
+from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.core.frame import power_of_two_unit
+from polymeans.core.norms import squared_norms
 from polymeans.engine.lloyd import descend
 from polymeans.engine.ridge import RidgeSolver
-from polymeans.engine.runners import LocalRunner
+from polymeans.engine.runners import BaseRunner, LocalRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
-from polymeans.spaces.embedding import Space, Wish, find_space, prepared
+from polymeans.spaces.embedding import Space, find_space, prepared
 from polymeans.spaces.maps import Rows, is_sparse
+from polymeans.spaces.spec import SpaceSpec
 from polymeans.spaces.spectral import leading_directions
 
-#: Where rows and features are both more, the full space is not decomposed but solved with; nor
-#: where sparse rows would become so many numbers in it.
-_DECOMPOSED, _ROOM = 1000, 2**26
-
-#: Coordinates that a row has at most, once divided; those that count are below one.
+#: Largest coordinate of a row, once divided by the roots of the scatter. Rows that carry weight
+#: stay below one; the squares of coordinates up to this still add up in float64.
 _FAR = 1e12
 
-#: What is added at least and at most, in parts of the scatter of all rows.
-_LEAST, _MOST = 1e-40, 1e20
+#: Least and largest ``rho``, in parts of the scatter of all rows. Above the upper one ``I + W /
+#: rho`` is the identity in float64, whatever the labels are; down to the lower one ``W / rho`` and
+#: its products stay within the range of float64.
+_LEAST_RHO, _LARGEST_RHO = 1e-40, 1e20
 
-#: Share of the mean scatter of a coordinate that "auto" adds to all of them.
-_RIDGE = 0.1
+#: Share of the mean scatter of a coordinate that is ``rho="auto"`` in an embedding: among 0.001 to
+#: 1 the best for documents in two dimensions for each cluster, see docs/explanation/constants.rst.
+_AUTO_RHO = 0.1
 
-
-def is_large(X: Rows) -> bool:
-    """Whether to decompose the full space of these rows would take too long or too much room."""
-    n, smaller = X.shape[0], min(X.shape)
-    return smaller > _DECOMPOSED or (is_sparse(X) and n * smaller > _ROOM)
+#: Directions that the preconditioner of conjugate gradients takes out, for each cluster: with as
+#: many as an embedding has, half of the iterations are saved.
+_DEFLATED_PER_CLUSTER = 2
 
 
 @dataclass(frozen=True)
 class Ridge:
-    """How much scatter is added in every direction: a number, or what suits the space."""
+    """How much scatter is added in every direction: a number, or None for what suits the space."""
 
     rho: float | None
     mu: float
@@ -51,37 +51,36 @@ class Ridge:
     def value(self, automatic: float, scale: float, total: float) -> float:
         """In the engine's units, of which one is ``scale`` of the user's.
 
-        So much more than all scatter makes no difference any more, nor so much less: there
-        rounding decides.
+        Clipped where a change would make no difference, or where rounding would decide.
         """
         # Rows that are all alike have no scatter to take a share of.
         total = total if total > 0 else 1.0
         rho = self.rho / scale if self.rho is not None else automatic
         if self.rho is None and not rho > 0:
             rho = total
-        return float(np.clip(rho, _LEAST * total, _MOST * total))
+        return float(np.clip(rho, _LEAST_RHO * total, _LARGEST_RHO * total))
 
 
 @dataclass
 class Fitting:
-    """What a fit has to remember until it ends."""
+    """The space of a fit and its units: starts, codebooks and means of clusters in it."""
 
     rows: Rows  #: the rows, prepared
     space: Space | None  #: None: the rows themselves are clustered
     rho: float
     mu: float
-    wish: Wish
+    spec: SpaceSpec
     unit: float  #: what rows are divided by first
     heaviest: float  #: what weights are divided by
     n_dims: int  #: directions the determinants are over
     solver: RidgeSolver | None = None
     origin: NDArray[np.float64] | None = None  #: what is subtracted from dense rows for a solver
-    number: Iterator[int] = field(default_factory=count)
+    start_numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def length(self) -> float:
         """Of rows in the space: the user's over the engine's."""
-        return 1.0 if self.wish.spherical or self.wish.embedding == "cut" else self.unit
+        return 1.0 if self.spec.spherical or self.spec.embedding == "cut" else self.unit
 
     @property
     def scale(self) -> float:
@@ -89,13 +88,13 @@ class Fitting:
         return self.heaviest * self.length * self.length
 
     def first_labels(
-        self, runner: LocalRunner, start: str, n_clusters: int, max_iter: int, rng: RandomState
+        self, runner: BaseRunner, start: str, n_clusters: int, max_iter: int, rng: RandomState
     ) -> NDArray[np.int32]:
         """Labels of k-means in the space, or of its starting centers.
 
         Parameters
         ----------
-        runner : LocalRunner
+        runner : Runner
             The fit's rows, divided by the roots of the scatter in a decomposed space.
         start : {"k-means", "k-means++", "mixed"}
         n_clusters : int
@@ -106,7 +105,7 @@ class Fitting:
         -------
         ndarray of shape (n_samples,)
         """
-        white = start == "mixed" and next(self.number) % 2 == 1
+        white = start == "mixed" and next(self.start_numbers) % 2 == 1
         if self.space is not None and not white:
             plain = runner.matrix() * np.sqrt(self.space.squares + self.rho)
             runner = LocalRunner(plain, runner.weights)
@@ -115,13 +114,13 @@ class Fitting:
         return descend(runner, codebook, max_iter=n_steps, tol=0.0).labels
 
     def codebook_of(
-        self, labels: NDArray[np.int32], runner: LocalRunner, n_clusters: int, algorithm: str
-    ) -> MetricCodebook:
+        self, labels: NDArray[np.int32], runner: BaseRunner, n_clusters: int, algorithm: str
+    ) -> LearnedMetricCodebook:
         """Centers and metric for given labels."""
         if self.solver is not None:
             n_features = self.solver.directions.shape[0]
             bound = self.solver.log_det_bound()
-            codebook = MetricCodebook(n_clusters, n_features, self.rho, bound, self.solver)
+            codebook = LearnedMetricCodebook(n_clusters, n_features, self.rho, bound, self.solver)
         elif algorithm == "alternating":
             assert self.space is not None
             lam = self.rho * self.mu / (1 + self.mu)
@@ -130,9 +129,25 @@ class Fitting:
             assert self.space is not None
             squares = self.space.squares
             total = float(np.sum(np.log1p(squares / self.rho)))
-            codebook = MetricCodebook(n_clusters, len(squares), self.rho, total)
+            codebook = LearnedMetricCodebook(n_clusters, len(squares), self.rho, total)
         codebook.refit(runner.statistics_of(labels, codebook))
         return codebook
+
+    def objective_values(self, inertia: float) -> dict[str, float]:
+        """Attributes of a fit in the user's units, from the engine's inertia."""
+        rho, n_dims = self.rho * self.scale, self.n_dims
+        log_det = inertia / self.rho  # of I + W / rho
+        lam = rho * self.mu / (1 + self.mu)
+        # log det(W + rho I) less n_dims log rho, without leaving the range of numbers.
+        log_scale = np.log(self.heaviest) + 2 * np.log(self.length)
+        return {
+            "inertia_": inertia * self.scale,
+            "log_det_": float(log_det + n_dims * (np.log(self.rho) + log_scale)),
+            "objective_": float(0.5 * lam * (n_dims * (1 + np.log(2)) + log_det)),
+            "rho_": rho,
+            "lam_": lam,
+            "mu_": float(self.mu),
+        }
 
     def input_means(
         self, labels: NDArray[np.int32], weights: NDArray[np.float64], n_clusters: int
@@ -146,24 +161,24 @@ class Fitting:
         means = sums / mass[:, None]
         if self.origin is not None:
             means = means + self.origin
-        return (means if self.wish.spherical else means * self.unit).astype(self.rows.dtype)
+        return (means if self.spec.spherical else means * self.unit).astype(self.rows.dtype)
 
 
-def begin(
+def begin_fitting(
     X: Rows,
     weights: NDArray[np.float64],
-    wish: Wish,
+    spec: SpaceSpec,
     ridge: Ridge,
     n_clusters: int,
     rng: np.random.Generator,
 ) -> tuple[Rows, NDArray[np.float64], Fitting]:
-    """Rows in the space that is wished for, their weights, and the fit that begins.
+    """Rows in their space, their weights, and what a fit in that space needs.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     weights : ndarray of shape (n_samples,)
-    wish : Wish
+    spec : SpaceSpec
         With the solver "cg" nothing is decomposed.
     ridge : Ridge
     n_clusters : int
@@ -179,33 +194,36 @@ def begin(
     """
     values = X.data if is_sparse(X) else X
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    unit = 1.0 if wish.kernel is not None else power_of_two_unit(largest)
+    unit = 1.0 if spec.kernel is not None else power_of_two_unit(largest)
     heaviest = float(weights.max())
     weights = weights / heaviest
-    if wish.spherical:
+    if spec.spherical:
         weights = _without_empty_rows(X, weights)
-    rows = prepared(X, unit, wish.spherical)
-    fitting = Fitting(rows, None, np.nan, ridge.mu, wish, unit, heaviest, X.shape[1])
-    if wish.solver == "cg":
-        if not is_sparse(rows):  # far from the origin little would be left to tell rows apart
+    rows = prepared(X, unit, spec.spherical)
+    fitting = Fitting(rows, None, np.nan, ridge.mu, spec, unit, heaviest, X.shape[1])
+    if spec.solver == "cg":
+        if not is_sparse(rows):  # far from the origin, differences of rows would be rounding
             fitting.origin = rows[0].astype(np.float64)
             if (rows != rows[0]).any():  # of equal rows rounding would leave differences
                 fitting.origin = (weights @ rows / weights.sum()).astype(np.float64)
             rows = fitting.rows = (rows - fitting.origin).astype(X.dtype)
         _solve_with_rows(fitting, weights, ridge, n_clusters, rng)
         return rows, weights, fitting
-    space, inside = find_space(rows, weights, wish, unit, rng)
+    space, inside = find_space(rows, weights, spec, unit, rng)
     total, r = float(space.squares.sum()), len(space.squares)
-    full = wish.embedding is None
-    automatic = total / float(weights.sum() * heaviest) if full else _RIDGE * total / r
+    full = spec.embedding is None
+    automatic = total / float(weights.sum() * heaviest) if full else _AUTO_RHO * total / r
     rho = ridge.value(automatic, fitting.scale, total)
-    n_dims = X.shape[1] if full and wish.kernel is None else r
+    n_dims = X.shape[1] if full and spec.kernel is None else r
     fitting = replace(fitting, space=space, rho=rho, n_dims=n_dims)
-    return _within_reach(inside / np.sqrt(space.squares + rho)), weights, fitting
+    return _far_rows_shortened(inside / np.sqrt(space.squares + rho)), weights, fitting
 
 
-def _within_reach(white: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of next to no weight may lie anywhere: so far out only their direction tells."""
+def _far_rows_shortened(white: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows whose largest coordinate is at most ``_FAR``; others keep their direction.
+
+    Only rows of next to no weight lie that far out, and their direction decides their label.
+    """
     largest = np.abs(white).max(axis=1, initial=0.0)
     far = largest > _FAR
     if far.any():
@@ -227,7 +245,7 @@ def _solve_with_rows(
     scatter = float(weights @ squared_norms(X)) - float(weights.sum() * (mean @ mean))
     automatic = scatter / float(weights.sum() * fitting.heaviest)
     fitting.rho = ridge.value(automatic, fitting.scale, scatter)
-    n_apart = max(1, min(2 * n_clusters, min(X.shape) - 1))
+    n_apart = max(1, min(_DEFLATED_PER_CLUSTER * n_clusters, min(X.shape) - 1))
     directions, squares = leading_directions(X, weights, None, n_apart, "auto", rng)
     fitting.solver = RidgeSolver(runner.products(), fitting.rho, directions, squares)
 

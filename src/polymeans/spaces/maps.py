@@ -1,4 +1,4 @@
-"""How rows, also new ones, get into a space: by directions, or by a kernel with known rows."""
+"""Maps of rows, also new ones, into a space: by directions, or by a kernel with known rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ Rows: TypeAlias = NDArray[Any] | sp.csr_array
 #: A name, or a function of two sets of rows.
 Kernel: TypeAlias = str | Callable[..., Any]
 
-#: Entries of a block of kernel values.
+#: Kernel values computed at a time: 32 MiB of float64, small beside those of all pairs of rows,
+#: large enough for matrix products at full speed.
 _BLOCK = 2**22
 
 
@@ -29,11 +30,11 @@ def is_sparse(X: Rows) -> TypeGuard[sp.csr_array]:
 
 @dataclass(frozen=True)
 class LinearMap:
-    """``x -> x @ directions - offset``, brought to length one if ``unit``."""
+    """``x -> x @ directions - offset``, brought to length one if ``normalized``."""
 
     directions: NDArray[np.float64]  #: (d, r)
     offset: NDArray[np.float64]  #: (r,)
-    unit: bool
+    normalized: bool
 
     def __call__(self, X: Rows) -> NDArray[np.float64]:
         """Rows in the space."""
@@ -42,7 +43,7 @@ class LinearMap:
         def fill(block: tuple[int, int]) -> None:
             lo, hi = block
             part = X[lo:hi].astype(np.float64, copy=False) @ self.directions - self.offset
-            out[lo:hi] = normalize(part, copy=False) if self.unit else part
+            out[lo:hi] = normalize(part, copy=False) if self.normalized else part
 
         running_threads().map(fill, product_blocks(len(out)))
         return out
@@ -58,7 +59,7 @@ class KernelMap:
     coefficients: NDArray[np.float64]  #: (n, r)
     shares: NDArray[np.float64] | None  #: (n,) of the known rows in the mean; None: not centred
     means: NDArray[np.float64] | None  #: (n,) mean kernel value with each of them
-    unit: bool
+    normalized: bool
 
     def __call__(self, X: Rows) -> NDArray[np.float64]:
         """Rows in the space."""
@@ -72,14 +73,14 @@ class KernelMap:
                 values = values - (values @ self.shares)[:, None] - self.means
                 values += self.means @ self.shares
             part = values @ self.coefficients
-            out[lo : lo + step] = normalize(part, copy=False) if self.unit else part
+            out[lo : lo + step] = normalize(part, copy=False) if self.normalized else part
         return out
 
 
 def kernel_values(
     kernel: Kernel, params: dict[str, Any], X: Rows, Y: Rows | None
 ) -> NDArray[np.float64]:
-    """Values of a kernel between two sets of rows; ``X`` themselves where they are given."""
+    """Values of a kernel between two sets of rows; ``X`` itself where it is precomputed."""
     if callable(kernel):
         return np.asarray(kernel(X, Y, **params), dtype=np.float64)
     if kernel == "precomputed":

@@ -1,9 +1,9 @@
-"""Many starts, local search, and ever fewer of them: successive halving over states.
+"""Successive halving: many short starts, and local search for ever fewer of them.
 
-Knows nothing of what a state is: a *problem* offers ``descend(vectors, max_iter, tol, rival)`` and
-``move(kind, turn, vectors, value, seed)``, both in place, both returning an objective and the
-passes over the rows they took. Every state has random numbers of its own, so the outcome does not
-depend on the number of threads.
+Nothing here depends on what vectors mean. A *problem* has ``descend(vectors, max_iter, tol,
+rival)`` and ``move(kind, turn, vectors, value, seed)``, both in place, both returning an objective
+and the passes over the rows they took. Every state has random numbers of its own, so the outcome
+does not depend on the number of threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,15 +13,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-#: A move is kept if it lowers the objective by more than this share.
+#: Iterations of a short start, and of one that is kept; and the gain of an iteration, as a share of
+#: the objective, at which either ends. Five iterations are enough to rank starts; found by
+#: experiment, see docs/explanation/constants.rst.
+SHORT_ITERATIONS, KEPT_ITERATIONS, START_TOL = 5, 30, 1e-3
+
+#: A move is kept if it lowers the objective by more than this share, a tenth of the gain at which
+#: trial descents end (1e-4): less than that is what the descent before has left undone.
 GAIN = 1e-5
 
-#: States closer than this share of the objective count as the same.
+#: States closer than this share of the objective count as the same: twice the gain at which trial
+#: descents end, since two of them in the same basin may stop that far apart.
 DISTINCT = 2e-4
 
 
 class Searched(Protocol):
-    """A problem: what may be tried with vectors, in place."""
+    """A problem with vectors that can be descended and moved in place."""
 
     def descend(
         self, vectors: NDArray[np.float64], max_iter: int, tol: float, rival: float = np.inf
@@ -36,7 +43,7 @@ class Searched(Protocol):
 
 @dataclass
 class State:
-    """A candidate: its vectors, what they cost, and whose turn it is."""
+    """A candidate: its vectors, what they cost, and how often each kind of move was tried."""
 
     vectors: NDArray[np.float64]
     value: float
@@ -53,20 +60,20 @@ def short_starts(
     rng: np.random.Generator,
     map_: Callable[..., list[Any]],
 ) -> list[State]:
-    """The best of many starts, each given a few iterations, then descended properly."""
+    """The best of many starts after a few iterations each, then descended further."""
 
     def begin(job: tuple[int, np.random.Generator]) -> State:
         number, own = job
         vectors = makers[number % len(makers)](own)
-        value, _ = problem.descend(vectors, 5, 1e-3)
+        value, _ = problem.descend(vectors, SHORT_ITERATIONS, START_TOL)
         return State(vectors, value, own)
 
-    def settle(state: State) -> None:
-        state.value, _ = problem.descend(state.vectors, 30, 1e-3)
+    def continue_(state: State) -> None:
+        state.value, _ = problem.descend(state.vectors, KEPT_ITERATIONS, START_TOL)
 
     states = map_(begin, list(enumerate(rng.spawn(n_starts))))
     states = sorted(states, key=lambda state: state.value)[:n_kept]
-    map_(settle, states)
+    map_(continue_, states)
     return sorted(states, key=lambda state: state.value)
 
 
@@ -79,8 +86,8 @@ def local_search(
 ) -> list[State]:
     """Improve states by moves, halving their number until one is left.
 
-    Each round shares an equal part of the budget (in passes) among the survivors. Returns
-    everybody, best first, including those dropped on the way.
+    Each round shares an equal part of the budget (in passes) among the survivors. Returns all
+    states, best first, including those dropped on the way.
     """
     n_rounds = int(np.ceil(np.log2(max(1, len(states))))) + 1
     survivors, dropped = list(states), []
@@ -108,11 +115,11 @@ def improve(problem: Searched, state: State, kinds: Sequence[str], budget: float
         spent += passes
         if np.isfinite(value) and value < state.value * (1 - GAIN):
             state.vectors, state.value = vectors, value
-            state.turns["swap"] = 0  # who is dispensable has changed
+            state.turns["swap"] = 0  # the costs of removing vectors have changed
 
 
 def distinct(states: list[State], n: int) -> list[State]:
-    """The best states that do not merely repeat a better one."""
+    """The best states that differ from better ones."""
     kept: list[State] = []
     for state in states:
         if all(abs(state.value - other.value) > DISTINCT * other.value for other in kept):

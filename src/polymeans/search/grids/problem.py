@@ -1,4 +1,4 @@
-"""A small weighted problem: few rows, a grid of protocentroids, and what may be tried with it."""
+"""A small weighted problem: few rows, a grid of protocentroids, its starts, descents and moves."""
 
 import queue
 from collections.abc import Callable, Sequence
@@ -11,20 +11,36 @@ from numpy.typing import NDArray
 from polymeans.codebooks.aggregation import split
 
 if TYPE_CHECKING:
-    from polymeans.kernels.search import Desk
+    from polymeans.kernels.grid_descent import Workspace
 
-#: More centroids than this are not searched for: the best of a few residual starts must do.
+#: More centroids than this are not searched for; the best of a few residual starts is taken. Moves
+#: need a table of all rows and centroids for each thread: with 20 rows for each centroid, but 8000
+#: at most, that is 32 MB for 1000 centroids.
 SEARCHABLE = 1000
 
-#: A trial descent ends after this many iterations, or when one gains less than this share.
+#: A trial descent ends after this many iterations, or when one gains less than this share: the
+#: winner is descended further anyway. Found by experiment, see docs/explanation/constants.rst.
 TRIAL_ITERATIONS, TRIAL_TOL = 60, 1e-4
 
-#: Iterations of k-means for each set of a residual start.
+#: Iterations of k-means for each set of a residual start: a descent of all sets follows.
 RESIDUAL_ITERATIONS = 3
 
-#: Strengths of noise, and temperatures to melt from, taken in turn.
+#: Rows whose mean, or root mean square, the protocentroids of a random start are relative to. It is
+#: known to a share 1/√300 of their spread then, which is close enough for a start.
+TYPICAL_ROWS = 300
+
+#: Strengths of noise relative to the spread of a set, and temperatures that annealing begins with
+#: relative to the mean distance, taken in turn: data differ in which of them helps, see
+#: docs/explanation/constants.rst.
 NOISES = (0.2, 0.4, 0.1, 0.8)
 TEMPERATURES = (1.0, 2.0, 0.5, 4.0)
+
+#: Kinds of moves. A swap replaces a protocentroid that is worth little, noise fades over a few
+#: iterations, annealing softens the assignments for a few iterations.
+MOVES = ("swap", "noise", "annealing")
+
+#: What a swap costs, in passes: a table of all distances, and six candidates on sampled rows.
+_SWAP_PASSES = 2
 
 
 def as_grid(
@@ -47,7 +63,7 @@ def as_grid(
 
 
 class GridProblem:
-    """Weighted rows to be served by sums or products of protocentroids.
+    """Weighted rows that sums or products of protocentroids are fitted to.
 
     Vectors are arrays of shape (h_1 + ... + h_p, n_features), all sets on top of each other. Calls
     from several threads at once are fine.
@@ -60,7 +76,7 @@ class GridProblem:
         Number of protocentroids in each set.
     aggregator : {"sum", "product"}
     offset : float, default=0
-        What the rows cost in any case, on top of their distances to centroids.
+        What the rows cost with any centroids, on top of their distances to them.
     """
 
     def __init__(
@@ -71,11 +87,11 @@ class GridProblem:
         aggregator: str,
         offset: float = 0.0,
     ) -> None:
-        from polymeans.kernels.search import Problem
+        from polymeans.kernels.grid_descent import TrialProblem
 
         points = np.ascontiguousarray(points, dtype=np.float32)
         squares = np.einsum("ij,ij->i", points, points, dtype=np.float64)
-        # Only ratios of weights matter; of extreme ones squares would vanish.
+        # Only ratios of weights matter; squares of extreme ones would underflow.
         scale = float(np.max(weights))
         weights = np.ascontiguousarray(weights / scale, dtype=np.float64)
         self.sizes = tuple(int(h) for h in sizes)
@@ -84,7 +100,7 @@ class GridProblem:
         self.aggregator = aggregator
         self.offset = offset / scale
         self.mass = float(weights.sum())
-        self.problem = Problem(
+        self.data = TrialProblem(
             points,
             squares,
             weights,
@@ -92,7 +108,7 @@ class GridProblem:
             np.array(self.sizes, dtype=np.int64),
             aggregator == "product",
         )
-        self._desks: queue.SimpleQueue[Desk] = queue.SimpleQueue()
+        self._workspaces: queue.SimpleQueue[Workspace] = queue.SimpleQueue()
         self._passes: list[int] = []
 
     @property
@@ -110,10 +126,10 @@ class GridProblem:
     def descend(
         self, vectors: NDArray[np.float64], max_iter: int, tol: float, rival: float = np.inf
     ) -> tuple[float, int]:
-        """Lloyd in place: the objective and the passes it took. Gives up on what cannot win."""
-        from polymeans.kernels.search import lloyd
+        """Lloyd in place: the objective and the passes it took. Ends early where it cannot win."""
+        from polymeans.kernels.grid_descent import lloyd_descent
 
-        value, passes = self._run(lloyd, vectors, max_iter, tol, rival)
+        value, passes = self._run(lloyd_descent, vectors, max_iter, tol, rival)
         self._passes.append(passes)
         return value, passes
 
@@ -122,55 +138,55 @@ class GridProblem:
     ) -> tuple[float, int]:
         """Perturb in place and descend: the objective and the passes it took.
 
-        ``turn`` counts how often this kind was tried since it last helped.
+        ``kind`` is one of MOVES, ``turn`` counts how often it was tried since it last helped.
         """
-        from polymeans.kernels.moves import MELTS, SHAKES, melt, shake, swap
+        from polymeans.kernels import grid_moves as moves
 
-        if self.n_clusters > SEARCHABLE:  # there is no room for a table of all distances
+        if self.n_clusters > SEARCHABLE:  # the workspace has no table of all distances
             raise ValueError(f"{self.n_clusters} centroids are too many for moves.")
 
         if kind == "swap":
-            self._run(swap, vectors, turn, seed)
-            extra = 2
-        elif kind == "shake":
-            self._run(shake, vectors, NOISES[turn % len(NOISES)], seed)
-            extra = SHAKES
+            self._run(moves.swap_protocentroid, vectors, turn, seed)
+            extra = _SWAP_PASSES
+        elif kind == "noise":
+            self._run(moves.add_fading_noise, vectors, NOISES[turn % len(NOISES)], seed)
+            extra = moves.NOISE_ITERATIONS
         else:
             mean_distance = (value + self.offset) / self.mass
             hottest = TEMPERATURES[turn % len(TEMPERATURES)]
-            self._run(melt, vectors, hottest, mean_distance)
-            extra = MELTS
+            self._run(moves.anneal_assignments, vectors, hottest, mean_distance)
+            extra = moves.ANNEALING_ITERATIONS
         self._passes.append(extra)
         value, passes = self.descend(vectors, TRIAL_ITERATIONS, TRIAL_TOL, value)
         return value, passes + extra
 
     def labels(self, vectors: NDArray[np.float64]) -> NDArray[np.int64]:
         """Nearest centroid of each row."""
-        from polymeans.kernels import search
+        from polymeans.kernels.grid_descent import assign_nearest, pack_centroids
 
-        desk = self._take_desk()
-        search.pack(vectors, self.problem, desk)
-        search.assign(self.problem, desk)
-        labels = desk.labels.copy()
-        self._desks.put(desk)
+        workspace = self._take_workspace()
+        pack_centroids(vectors, self.data, workspace)
+        assign_nearest(self.data, workspace)
+        labels = workspace.labels.copy()
+        self._workspaces.put(workspace)
         return labels
 
     # --- starts --------------------------------------------------------------------------------
 
     def random_start(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """Every protocentroid a row; later sets less the mean, or over the root mean square."""
-        points, weights = self.problem.points, self.problem.weights
+        points, weights = self.data.points, self.data.weights
         chance = weights / weights.sum()
         chosen = rng.choice(self.n_points, size=sum(self.sizes), p=chance)
         vectors = points[chosen].astype(np.float64)
-        sample = points[rng.choice(self.n_points, size=300, p=chance)].astype(np.float64)
+        sample = points[rng.choice(self.n_points, size=TYPICAL_ROWS, p=chance)].astype(np.float64)
         return as_grid(vectors, sample, self.sizes[0], self.aggregator)
 
     def residual_start(self, rng: np.random.Generator, order: Sequence[int]) -> NDArray[np.float64]:
         """Sets one after another, each by k-means on what the ones before leave of the rows."""
         from polymeans.kernels.small_kmeans import side_by_side, small_kmeans
 
-        points = np.ascontiguousarray(self.problem.points.T, dtype=np.float64)
+        points = np.ascontiguousarray(self.data.points.T, dtype=np.float64)
         multiply = self.aggregator == "product"
         # What the members so far make of each row's centroid.
         made = np.full(points.shape, 1.0 if multiply else 0.0)
@@ -179,9 +195,9 @@ class GridProblem:
         labels = np.empty(self.n_points, dtype=np.int32)
         for q in order:
             if multiply:
-                lines = side_by_side(points, self.problem.weights, made)
+                lines = side_by_side(points, self.data.weights, made)
             else:
-                lines = side_by_side(points - made, self.problem.weights)
+                lines = side_by_side(points - made, self.data.weights)
             seed = int(rng.integers(2**31))
             small_kmeans(lines, 1, RESIDUAL_ITERATIONS, seed, sets[q], labels)
             members = np.take(sets[q].T, labels, axis=1)
@@ -189,53 +205,59 @@ class GridProblem:
         return vectors
 
     def spread_start(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """k-means++ for grids: each newcomer puts a centroid onto a row far from all so far."""
-        from polymeans.kernels.starts import spread_out
+        """k-means++ for grids: each protocentroid makes a centroid of a row far from all so far."""
+        from polymeans.kernels.grid_starts import spread_out
 
         vectors = np.empty((sum(self.sizes), self.n_features))
         self._run(spread_out, vectors, int(rng.integers(2**31)))
         return vectors
 
-    # --- machinery -----------------------------------------------------------------------------
+    # --- workspaces ----------------------------------------------------------------------------
 
     def _run(
         self, kernel: Callable[..., Any], vectors: NDArray[np.float64], *arguments: Any
     ) -> Any:
-        desk = self._take_desk()
+        workspace = self._take_workspace()
         try:
-            return kernel(vectors, self.problem, desk, *arguments)
+            return kernel(vectors, self.data, workspace, *arguments)
         finally:
-            self._desks.put(desk)
+            self._workspaces.put(workspace)
 
-    def _take_desk(self) -> "Desk":
+    def _take_workspace(self) -> "Workspace":
         try:
-            return self._desks.get_nowait()
+            return self._workspaces.get_nowait()
         except queue.Empty:
-            return self._make_desk()
+            return self._make_workspace()
 
-    def _make_desk(self) -> "Desk":
-        from polymeans.kernels.search import Desk
-        from polymeans.kernels.vector import LANES
+    def _make_workspace(self) -> "Workspace":
+        from polymeans.kernels.dense import Tile
+        from polymeans.kernels.emit import LANES
+        from polymeans.kernels.grid_descent import Workspace
+        from polymeans.kernels.multiplicative import SweepBuffers
+        from polymeans.kernels.tiles import TILE_ROWS
 
         n, r, k = self.n_points, self.n_features, self.n_clusters
         n_panels, H, largest = -(-k // LANES), sum(self.sizes), max(self.sizes)
-        return Desk(
-            np.empty((n_panels, r, LANES), dtype=np.float32),
-            np.empty((n_panels, LANES), dtype=np.float32),
-            # Only moves fill it, and they are for grids that can be searched.
-            np.empty((n_panels, n + 3 if k <= SEARCHABLE else 0, LANES), dtype=np.float32),
-            np.empty(n, dtype=np.int64),
-            np.empty(n, dtype=np.float32),
-            np.empty(k),
-            np.empty((k, r)),
-            np.empty((H, H)),
-            np.empty((H, r)),
-            np.empty((largest, r)),
-            np.empty((largest, r)),
-            np.empty(r),
-            np.empty(len(self.sizes), dtype=np.int64),
-            np.empty(4, dtype=np.int32),
-            np.empty(4, dtype=np.float32),
-            np.empty(4, dtype=np.float32),
-            np.empty(4, dtype=np.int32),
+        # Only moves fill the table, and they are for grids that can be searched.
+        n_padded = n + TILE_ROWS - 1 if k <= SEARCHABLE else 0
+        return Workspace(
+            panels=np.empty((n_panels, r, LANES), dtype=np.float32),
+            starts=np.empty((n_panels, LANES), dtype=np.float32),
+            table=np.empty((n_panels, n_padded, LANES), dtype=np.float32),
+            labels=np.empty(n, dtype=np.int64),
+            best=np.empty(n, dtype=np.float32),
+            masses=np.empty(k),
+            sums=np.empty((k, r)),
+            pair=np.empty((H, H)),
+            right=np.empty((H, r)),
+            sweep=SweepBuffers(np.empty((largest, r)), np.empty((largest, r)), np.empty(r)),
+            row=np.empty(r),
+            digits=np.empty(len(self.sizes), dtype=np.int64),
+            tile=Tile(
+                scores=np.empty((TILE_ROWS, LANES), dtype=np.float32),
+                skip=np.empty(TILE_ROWS, dtype=np.int32),
+                best=np.empty(TILE_ROWS, dtype=np.float32),
+                second=np.empty(TILE_ROWS, dtype=np.float32),
+                lane=np.empty(TILE_ROWS, dtype=np.int32),
+            ),
         )

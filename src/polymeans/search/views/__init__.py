@@ -1,1 +1,1 @@
-"""Several clusterings of the same rows: starts, kicks, and how many there are."""
+"""Several clusterings of the same rows: starts, perturbations, and how many views there are."""

@@ -3,9 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-#: Clusters tighter than the root of this share of their view's spread earn nothing more. Without
-#: it, splitting a cluster that is a single point in some direction would pay without limit.
-TIGHTEST = 0.01
+#: Share of a view's covariance that is added to the covariance within its clusters. Clusters with
+#: less than a tenth of the view's standard deviation then gain hardly more by being narrower still;
+#: without it, splitting clusters that are single points in some direction would pay without limit.
+#: See docs/explanation/constants.rst.
+WITHIN_FLOOR = 0.01
 
 
 def scatters(
@@ -25,7 +27,7 @@ def scatters(
 
 
 def entropy(shares: NDArray[np.float64]) -> float:
-    """Nats a label costs."""
+    """Entropy of labels with these shares, in nats."""
     used = shares[shares > 0]
     return float(-np.sum(used * np.log(used)))
 
@@ -38,12 +40,12 @@ def gain(
     n_searched: int | None = None,
     floor: NDArray[np.float64] | float = 0.0,
 ) -> float:
-    """Log-likelihood of k Gaussians with one covariance over that of a single one, less its price.
+    """Log-likelihood of k Gaussians with one covariance over that of one Gaussian, penalized.
 
-    **Idea.** Rows of a view are coded by their cluster and a Gaussian about its mean. That beats
-    one Gaussian of full covariance only where there are clusters: an elongated cloud gains nothing
-    by being cut. The price is that of the labels, of the further means, and of choosing the view's
-    subspace among ``n_searched`` dimensions.
+    **Idea.** Rows of a view are coded by their cluster and a Gaussian about its mean. That is
+    shorter than one Gaussian of full covariance only where there are clusters: an elongated cloud
+    gains nothing by being cut. Subtracted are the code length of the labels and, as in BIC, that of
+    the further means and of the choice of the subspace among ``n_searched`` dimensions.
 
     Parameters
     ----------
@@ -65,15 +67,15 @@ def gain(
     """
     n, m = float(weights.sum()), points.shape[1]
     total, within, shares = scatters(points, weights, labels, k)
-    wide = np.linalg.slogdet((1 + TIGHTEST) * total + floor)[1]
-    narrow = np.linalg.slogdet(within + TIGHTEST * total + floor)[1]
+    wide = np.linalg.slogdet((1 + WITHIN_FLOOR) * total + floor)[1]
+    narrow = np.linalg.slogdet(within + WITHIN_FLOOR * total + floor)[1]
     if not np.isfinite(wide) or not np.isfinite(narrow):
         return -np.inf
-    return 0.5 * n * (wide - narrow) - n * entropy(shares) - price(n, m, k, n_searched)
+    return 0.5 * n * (wide - narrow) - n * entropy(shares) - parameter_penalty(n, m, k, n_searched)
 
 
-def price(n: float, m: int, k: int, n_searched: int | None = None) -> float:
-    """Nats for the means, and for the subspace if it was chosen among so many dimensions."""
+def parameter_penalty(n: float, m: int, k: int, n_searched: int | None = None) -> float:
+    """BIC penalty of k means in m dimensions, in nats, and of the subspace if it was searched."""
     n_parameters = (k - 1) * (m + 1)
     if n_searched is not None:
         n_parameters += m * (n_searched - m)

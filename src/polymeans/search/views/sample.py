@@ -1,4 +1,4 @@
-"""A sample of the rows in a few principal components, where clusterings are searched, and back."""
+"""A sample of the rows in a few principal components, and the way back to all coordinates."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,13 +9,18 @@ from numpy.typing import NDArray
 
 from polymeans.engine.runners import BaseRunner
 from polymeans.search.summary import draw_rows, principal_axes
-from polymeans.search.views.problem import AS_WIDE, Candidate, Problem
+from polymeans.search.views.problem import EQUAL_SPREAD, Candidate, Problem
 
 if TYPE_CHECKING:
     from polymeans.kernels.subspaces import Views
 
-#: Rows searched at most; more would not change which start wins.
-ROWS = 3000
+#: Rows that are searched at most, as in the experiments that all constants of this search come
+#: from. What a sample misses shifts the cost of all candidates by nearly the same amount.
+MAX_ROWS = 3000
+
+#: Columns up to which the covariance of sparse rows is formed and decomposed exactly, at least: a
+#: matrix of 2 MB. A round number, the result is the same but for random projections' error.
+_DENSE_COVARIANCE = 512
 
 
 @dataclass
@@ -34,7 +39,7 @@ def reduce_rows(
     runner: BaseRunner,
     n_axes: int,
     rng: np.random.Generator,
-    n_rows: int = ROWS,
+    n_rows: int = MAX_ROWS,
     exact: int | None = None,
 ) -> Reduced:
     """Principal components of a sample of the rows, in engine coordinates.
@@ -53,7 +58,7 @@ def reduce_rows(
     X = runner.rows_at(chosen)
     mean = np.asarray(shares @ X, dtype=np.float64).ravel()
     if sp.issparse(X):
-        axes = _sparse_axes(X, shares, mean, n_axes, max(exact, 512), rng)
+        axes = _sparse_axes(X, shares, mean, n_axes, max(exact, _DENSE_COVARIANCE), rng)
         points = X @ axes.T - axes @ mean
         squares = float(shares @ np.asarray(X.multiply(X).sum(axis=1)).ravel())
         squares -= float(mean @ mean)
@@ -67,7 +72,7 @@ def reduce_rows(
     if len(kept) == 0:
         kept = np.arange(1)
     turn = turn[:, kept]
-    # Signs are chance: the largest entry of an axis is to be positive.
+    # The sign of an axis is arbitrary: its largest entry is made positive.
     axes = turn.T @ axes
     signs = np.sign(axes[np.arange(len(axes)), np.argmax(np.abs(axes), axis=1)])
     axes, turn = axes * signs[:, None], turn * signs
@@ -90,12 +95,16 @@ def _sparse_axes(
     if X.shape[1] <= exact:
         covariance = (scaled.T @ scaled).toarray() - np.outer(mean, mean)
         return np.linalg.eigh(covariance)[1][:, ::-1][:, :n_axes].T
-    # The mean stays in: subtracting it would fill the rows. One axis more makes up for it.
+    # Subtracting the mean would fill the rows. It adds one direction, hence one axis more.
     return principal_axes(scaled, rng, n_axes + 1)
 
 
 def n_axes(sizes: tuple[int, ...]) -> int:
-    """Principal components to search for clusterings of these sizes."""
+    """Principal components to search for clusterings of these sizes.
+
+    Views can fill ``sum(k - 1)`` dimensions; twice as many leave room for directions that are not
+    among the widest (see docs/explanation/constants.rst).
+    """
     n_needed = sum(sizes) - len(sizes)
     return max(2 * n_needed, n_needed + 5)
 
@@ -105,8 +114,8 @@ def make_problem(reduced: Reduced, sizes: tuple[int, ...]) -> Problem:
     points, weights = reduced.points, reduced.weights
     spread = np.sqrt(weights @ points**2)
     q = min(n_axes(sizes), len(spread))
-    # None that is as wide as the last one: which of them comes first is chance.
-    q = int(np.count_nonzero(spread >= AS_WIDE * spread[q - 1]))
+    # Also those as wide as the last one: their order is a matter of sampling.
+    q = int(np.count_nonzero(spread >= EQUAL_SPREAD * spread[q - 1]))
     left = float(weights @ np.sum(points[:, q:] ** 2, axis=1))
     return Problem(points[:, :q], weights, sizes, reduced.unseen + left)
 
@@ -116,7 +125,7 @@ def lift(
 ) -> tuple[NDArray[np.float64], "Views"]:
     """Centers and subspaces of a state in all coordinates."""
     from polymeans.kernels.subspaces import flatten_means
-    from polymeans.kernels.views import weighted_means
+    from polymeans.kernels.view_descent import weighted_means
 
     views = state.views
     means = np.empty((int(views.starts[-1]), problem.points.shape[1]))

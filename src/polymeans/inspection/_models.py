@@ -1,0 +1,61 @@
+"""Fitted models that plots are given: checks, lists and names of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from polymeans.inspection._style import count
+
+
+def check_has(model: Any, attribute: str) -> None:
+    """Raise unless the model is fitted and has the attribute."""
+    check_is_fitted(model)
+    if not hasattr(model, attribute):
+        raise TypeError(f"This plot needs {attribute}, which {type(model).__name__} has not.")
+
+
+def as_models(estimators: Any, attribute: str) -> list[Any]:
+    """One or several fitted models as a list; each must have the attribute."""
+    models = list(estimators) if isinstance(estimators, list | tuple) else [estimators]
+    if not models:
+        raise ValueError("estimators must hold at least one fitted model, got none.")
+    for model in models:
+        if not hasattr(model, "fit"):
+            raise TypeError(
+                "estimators must be a fitted model or a list of them, got "
+                f"{type(model).__name__}. Call fit first and pass the model."
+            )
+        check_has(model, attribute)
+    return models
+
+
+def model_names(
+    names: Sequence[str] | None, estimators: Sequence[Any], describe: bool = False
+) -> list[str]:
+    """Names as given, or names of classes, numbered where several models have the same class.
+
+    With ``describe`` the number of stored values is added to names that are not given.
+    """
+    if names is not None:
+        names = [names] if isinstance(names, str) else [str(name) for name in names]
+        if len(names) != len(estimators):
+            raise ValueError(
+                f"names must have one entry for each of {count(len(estimators), 'curve')}, got "
+                f"{len(names)}: {names!r}. Name them in their order."
+            )
+        return names
+    kinds = [type(model).__name__ for model in estimators]
+    found = []
+    for number, (kind, model) in enumerate(zip(kinds, estimators)):
+        name = kind if kinds.count(kind) == 1 else f"{kind} {kinds[:number].count(kind)}"
+        found.append(f"{name}\n{_stored_size(model)}" if describe else name)
+    return found
+
+
+def _stored_size(model: Any) -> str:
+    if hasattr(model, "n_nonzeros_"):
+        return count(int(model.n_nonzeros_), "non-zero")
+    stored = getattr(model, "n_parameters_", np.size(model.cluster_centers_))
+    return count(int(stored), "number")

@@ -1,0 +1,184 @@
+"""Exact sums and masses of clusters, and the centroids and the inertia that follow from them.
+
+Work is split over clusters, not over rows, so that no thread needs a private k x d buffer. Sums are
+exact (:mod:`polymeans.kernels.exact`), so neither the split nor the order of rows matters.
+"""
+
+import numpy as np
+
+from polymeans.kernels.compile import kernel
+from polymeans.kernels.rows import add_row
+
+
+@kernel
+def sum_members(
+    rows,  # IN  row container
+    weights,  # IN  (n,)
+    clusters,  # IN  clusters to sum
+    members,  # IN  rows by cluster
+    magics,  # IN  ladder of the sums
+    mass_magics,  # IN  ladder of the masses
+    mass,  # OUT (k, n_mass_rungs)
+    sums,  # OUT (k, n_rungs, d)
+):
+    """Totals of some clusters from their rows."""
+    for j in clusters:
+        own_mass, total = mass[j], sums[j]
+        own_mass[:] = 0.0
+        total[:] = 0.0
+        for m in range(members.starts[j], members.starts[j + 1]):
+            i = members.items[m]
+            w = weights[i]
+            if w != 0.0:
+                _add_mass(w, mass_magics, own_mass)
+                add_row(rows, i, w, magics, total)
+
+
+@kernel
+def move_members(
+    rows,  # IN  row container
+    weights,  # IN  (n,)
+    clusters,  # IN  clusters to correct
+    events,  # IN  positions into moved by cluster; those past n_moved are arrivals
+    moved,  # IN  (n_moved,) rows that changed cluster
+    magics,  # IN  ladder of the sums
+    mass_magics,  # IN  ladder of the masses
+    mass,  # INOUT (k, n_mass_rungs)
+    sums,  # INOUT (k, n_rungs, d)
+):
+    """The same by subtracting rows that left and adding those that came: no rounding, no drift."""
+    n_moved = moved.shape[0]
+    for j in clusters:
+        own_mass, total = mass[j], sums[j]
+        for e in range(events.starts[j], events.starts[j + 1]):
+            event = events.items[e]
+            arrives = event >= n_moved
+            i = moved[event - n_moved if arrives else event]
+            w = weights[i] if arrives else -weights[i]
+            if w != 0.0:
+                _add_mass(w, mass_magics, own_mass)
+                add_row(rows, i, w, magics, total)
+
+
+@kernel
+def follow_labels(
+    rows,  # IN  row container
+    weights,  # IN  (n,)
+    previous,  # IN  (n,) -1: the row was in no cluster
+    labels,  # IN  (n,)
+    lo,
+    hi,
+    magics,  # IN  ladder of the sums
+    mass_magics,  # IN  ladder of the masses
+    counts,  # INOUT (k,) rows of positive weight
+    mass,  # INOUT (k, n_mass_rungs)
+    sums,  # INOUT (k, n_rungs, d)
+    touched,  # INOUT (k,) clusters that gained or lost rows
+):
+    """Follow the labels of rows lo:hi in the order of the rows; how many changed.
+
+    Rows are read one after another, and all totals stay in cache where they are few.
+    """
+    n_moved = 0
+    for i in range(lo, hi):
+        before, now = previous[i], labels[i]
+        if before == now:
+            continue
+        n_moved += 1
+        w = weights[i]
+        touched[now] = True
+        if w != 0.0:
+            counts[now] += 1
+            _add_mass(w, mass_magics, mass[now])
+            add_row(rows, i, w, magics, sums[now])
+        if before >= 0:
+            touched[before] = True
+            if w != 0.0:
+                counts[before] -= 1
+                _add_mass(-w, mass_magics, mass[before])
+                add_row(rows, i, -w, magics, sums[before])
+    return n_moved
+
+
+@kernel
+def _add_mass(weight, magics, mass):
+    for r in range(magics.shape[0]):
+        part = (weight + magics[r]) - magics[r]
+        mass[r] += part
+        weight -= part
+    mass[magics.shape[0]] += weight
+
+
+@kernel
+def move_masses(
+    moved,  # IN  rows that changed cluster
+    previous,  # IN  (n,) -1: the row was in no cluster
+    labels,  # IN  (n,)
+    weights,  # IN  (n,)
+    magics,  # IN  ladder of the masses
+    counts,  # INOUT (k,) rows of positive weight
+    mass,  # INOUT (k, n_mass_rungs)
+):
+    """Counts and masses alone, for the rows that moved."""
+    for i in moved:
+        w = weights[i]
+        if w != 0.0:
+            counts[labels[i]] += 1
+            _add_mass(w, magics, mass[labels[i]])
+            if previous[i] >= 0:
+                counts[previous[i]] -= 1
+                _add_mass(-w, magics, mass[previous[i]])
+
+
+@kernel
+def add_masses(
+    labels,  # IN  (n,)
+    weights,  # IN  (n,)
+    magics,  # IN  ladder of the masses
+    mass,  # INOUT (k, n_mass_rungs)
+):
+    """Masses alone."""
+    for i in range(labels.shape[0]):
+        _add_mass(weights[i], magics, mass[labels[i]])
+
+
+@kernel
+def divide_rows(
+    numerators,  # IN  (k, d)
+    denominators,  # IN  (k,)
+    lo,
+    hi,
+    rank,  # IN  (d_all,) where a feature stands in the rows of numerators, -1: nowhere
+    out,  # OUT (k, d), may be the numerators themselves
+    squares,  # OUT (k,) squared norms of the quotients as stored
+):
+    """Centroids lo:hi from sums and masses."""
+    for j in range(lo, hi):
+        for t in range(numerators.shape[1]):
+            out[j, t] = numerators[j, t] / denominators[j]
+        # In the features' own order, in which norms of given centroids are summed.
+        total = 0.0
+        for t in range(rank.shape[0]):
+            if rank[t] >= 0:
+                c = np.float64(out[j, rank[t]])
+                total += c * c
+        squares[j] = total
+
+
+@kernel
+def closed_form_inertia(
+    centers,  # IN  (k, d)
+    origin,  # IN  (d,)
+    mass,  # IN  (k,)
+    sums,  # IN  (k, d) cluster sums about the origin
+):
+    """``Σ_j n_j |c_j|² - 2 c_j·s_j`` about the origin: add Σ w|x|² for the inertia."""
+    total = 0.0
+    for j in range(mass.shape[0]):
+        if mass[j] > 0.0:
+            part = 0.0
+            for t in range(origin.shape[0]):
+                c = np.float64(centers[j, t]) - origin[t]
+                part += c * (mass[j] * c - 2.0 * sums[j, t])
+            total += part
+    return total

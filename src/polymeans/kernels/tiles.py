@@ -1,0 +1,134 @@
+"""Scores of four rows and one panel of centroids, formed in vector registers.
+
+``tile_scores`` runs at about the speed of a tuned matrix product (``python -m benchmarks
+kmeans-dense`` prints the bare product beside the fit); ``tile_two_best`` reduces the scores before
+they leave the registers, so the product is never stored.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from polymeans.kernels.emit import (
+    I32,
+    I64,
+    data_pointer,
+    load_at,
+    loop,
+    multiply_add,
+    splat,
+    two_smallest,
+    without_lane,
+)
+
+#: Bytes in one row of a panel: one cache line, i.e. 16 float32 or 8 float64 centroids side by side.
+PANEL_BYTES = 64
+
+#: Rows a tile handles at once. Each has a running sum of 64 bytes: four of them take eight of the
+#: sixteen registers of AVX2, and the operands fit into the rest.
+TILE_ROWS = 4
+
+#: Features summed up before they join the total: rounding errors grow with the length of a stretch
+#: plus the number of stretches, not with the number of features. For d features that is least at
+#: the root of d, which is 256 for 65536 of them; shorter stretches would add to the work of all.
+STRETCH = 256
+
+
+def panel_width(itemsize: int) -> int:
+    """Number of centroids that lie side by side in one panel."""
+    return PANEL_BYTES // itemsize
+
+
+def tile_terms(n_features: int) -> float:
+    """Roundings a tile's score has seen at most."""
+    return min(n_features, STRETCH) + -(-n_features // STRETCH) + 8.0
+
+
+def _emit_tile(context, builder, signature, args):
+    """Code for ``start + X[i_r] @ panel``; arguments begin X, i0, i1, i2, i3, panel, start."""
+    x_type, panel_type, start_type = signature.args[0], signature.args[5], signature.args[6]
+    scalar = context.get_value_type(x_type.dtype)
+    itemsize = x_type.dtype.bitwidth // 8
+    vector = ir.VectorType(scalar, PANEL_BYTES // itemsize)
+
+    x = make_array(x_type)(context, builder, args[0])
+    n_features = cgutils.unpack_tuple(builder, x.shape, 2)[1]
+    stride = cgutils.unpack_tuple(builder, x.strides, 2)[0]
+    base = builder.ptrtoint(x.data, I64)
+    rows = [
+        builder.inttoptr(builder.add(base, builder.mul(i, stride)), scalar.as_pointer())
+        for i in args[1 : 1 + TILE_ROWS]
+    ]
+    panel_data = data_pointer(context, builder, panel_type, args[5], vector)
+    start_data = data_pointer(context, builder, start_type, args[6], vector)
+    initial = builder.load(start_data, align=itemsize)
+
+    def body(t, sums):
+        centroids = load_at(builder, panel_data, t, itemsize)
+        return [
+            multiply_add(
+                builder, splat(builder, load_at(builder, row, t, itemsize), vector), centroids, s
+            )
+            for row, s in zip(rows, sums)
+        ]
+
+    def stretch(begin, totals):
+        end = builder.add(begin, I64(STRETCH))
+        end = builder.select(builder.icmp_signed("<", end, n_features), end, n_features)
+        zero = ir.Constant(vector, [0.0] * vector.count)
+        sums = loop(builder, begin, end, 1, [zero] * TILE_ROWS, body)
+        return [builder.fadd(total, s) for total, s in zip(totals, sums)]
+
+    totals = loop(builder, I64(0), n_features, STRETCH, [initial] * TILE_ROWS, stretch)
+    return scalar, itemsize, vector, totals
+
+
+@intrinsic
+def tile_scores(typingctx, X, i0, i1, i2, i3, panel, start, out):
+    """``out[r] = start + X[i_r] @ panel`` for four rows of ``X``.
+
+    ``panel`` is (n_features, width), ``start`` (width,), ``out`` (4, width), all C-ordered and of
+    X's dtype, with width such that a panel row is 64 bytes. No bounds are checked.
+    """
+    index = types.int64
+    signature = types.void(X, index, index, index, index, panel, start, out)
+
+    def codegen(context, builder, signature, args):
+        _, itemsize, vector, totals = _emit_tile(context, builder, signature, args)
+        out_data = data_pointer(context, builder, signature.args[7], args[7], vector)
+        for r, total in enumerate(totals):
+            builder.store(total, builder.gep(out_data, [I64(r)]), align=itemsize)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def tile_two_best(typingctx, X, i0, i1, i2, i3, panel, start, skip, best, second, lane):
+    """The two smallest of ``start + X[i_r] @ panel`` for four rows, and where the smallest is.
+
+    As :func:`tile_scores`, but the scores never leave the registers. ``skip[r]`` is a lane to leave
+    out for row r, or -1. ``best``, ``second`` (X's dtype) and ``lane`` (int32) have four entries.
+    """
+    index = types.int64
+    rows = (index, index, index, index)
+    signature = types.void(X, *rows, panel, start, skip, best, second, lane)
+
+    def codegen(context, builder, signature, args):
+        scalar, _itemsize, _vector, totals = _emit_tile(context, builder, signature, args)
+        skip_data = data_pointer(context, builder, signature.args[7], args[7], I32)
+        best_data = data_pointer(context, builder, signature.args[8], args[8], scalar)
+        second_data = data_pointer(context, builder, signature.args[9], args[9], scalar)
+        lane_data = data_pointer(context, builder, signature.args[10], args[10], I32)
+        for r, scores in enumerate(totals):
+            here = I64(r)
+            scores = without_lane(builder, scores, load_at(builder, skip_data, here, 4))
+            smallest, following, where = two_smallest(builder, scores)
+            builder.store(smallest, builder.gep(best_data, [here]))
+            builder.store(following, builder.gep(second_data, [here]))
+            builder.store(where, builder.gep(lane_data, [here]))
+        return context.get_dummy_value()
+
+    return signature, codegen

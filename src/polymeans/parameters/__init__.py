@@ -1,0 +1,1 @@
+"""What users may give to an estimator: checks of parameters that depend on each other."""
