@@ -4,9 +4,20 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
+from threadpoolctl import threadpool_limits
 
 # Modules that assert for several test files explain their failures like test files do.
 pytest.register_assert_rewrite("tests.estimators", "tests.factorization", "tests.subspaces")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_for_other_libraries():
+    """BLAS and OpenMP have one thread: workers that share the cores would wait for each other's.
+
+    polymeans has threads of its own, which are as many as in any other process.
+    """
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(scope="session")

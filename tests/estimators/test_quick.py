@@ -141,8 +141,8 @@ def test_same_bits_for_any_number_of_threads(container):
     X = make_blobs(6000, 60, centers=50, random_state=0)[0].astype(np.float32)
     X = container(np.where(np.abs(X) < 4, 0, X).astype(np.float32))
     models = [
-        QuickKMeans(50, n_nonzeros=1200, random_state=0, max_iter=4, n_threads=n).fit(X)
-        for n in (1, 2, 3)
+        QuickKMeans(50, n_nonzeros=1200, random_state=0, max_iter=2, n_threads=n).fit(X)
+        for n in (1, 3)
     ]
     for other in models[1:]:
         assert_array_equal(models[0].labels_, other.labels_)

@@ -103,7 +103,7 @@ def in_rows_unit(rows, factors, offset):
     return [factors[0] / rows.frame.unit, *factors[1:]], offset / rows.frame.unit
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(problems())
 def test_dense_labels_are_those_of_exact_scores(problem):
     X, factors, offset = problem
@@ -113,7 +113,7 @@ def test_dense_labels_are_those_of_exact_scores(problem):
     np.testing.assert_array_equal(labels, exact_labels(rows, codebook))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(problems())
 def test_rows_met_for_the_first_time_get_the_same_labels(problem):
     X, factors, offset = problem
@@ -144,7 +144,7 @@ def test_rows_met_for_the_first_time_may_be_anywhere_and_are_checked_on_the_way(
     assert not assigner.finite
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(problems(), st.sampled_from([0.0, 0.2, 0.7]))
 def test_sparse_labels_are_those_of_exact_scores(problem, share):
     X, factors, offset = problem

@@ -15,6 +15,7 @@ from polymeans.metrics import labelings_confusion
 from polymeans.search.views.dependence_tree import DependenceTree, mutual_information
 from polymeans.search.views.gain import WITHIN_FLOOR, gain, parameter_penalty, scatters
 from polymeans.search.views.independent_components import CONTRASTS, unmix
+from tests.marks import long
 
 
 def gaussian(seed):
@@ -32,7 +33,7 @@ NOTHING = {
 }
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *long(1, 2)])
 @pytest.mark.parametrize("sizes", [(3, 4, 5), (2, 3), (2, 2), (5,)])
 def test_hidden_views_are_found(sizes, seed):
     X, labels, _ = make_nonredundant(700, sizes, n_noise=6, random_state=seed)
@@ -48,7 +49,7 @@ def test_stick_figures_are_arms_and_legs():
     assert labelings_confusion(poses, model.labels_per_view_).minimum == 1
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *long(1)])
 @pytest.mark.parametrize("name", NOTHING)
 def test_nothing_is_found_where_nothing_is(name, seed):
     X = NOTHING[name](seed)

@@ -37,7 +37,7 @@ def insert(
 def compare_dense(
     queries,  # IN  (m, d)
     query_squares,  # IN  (m,) squared norms
-    chosen,  # IN  (a,) queries to serve
+    chosen,  # IN  (a,) queries to compare
     products,  # IN  (a, b) their inner products with the rows, as BLAS rounds them
     rows,  # IN  (n, d)
     row_squares,  # IN  (n,) squared norms
@@ -100,7 +100,7 @@ def sparse_squared_distance(a, i, b, j):
 def compare_sparse(
     queries,  # IN  CSR rows
     query_squares,  # IN  (m,) squared norms
-    chosen,  # IN  (a,) queries to serve
+    chosen,  # IN  (a,) queries to compare
     rows,  # IN  CSR rows
     row_squares,  # IN  (n,) squared norms
     first,  # IN  rows to look at

@@ -126,14 +126,14 @@ def assign_moved(
     book,  # IN  centroids
     all_columns,  # IN  all centroids as columns
     moved,  # IN  the columns of centroids that moved
-    column_of,  # IN  (k,) where a cluster stands among them, -1: it did not move
+    column_of,  # IN  (k,) column of each cluster among them, -1: it did not move
     lo,
     hi,
     previous,  # IN  (n,)
     labels,  # OUT (n,)
     own_ceiling,  # INOUT (n,)
     others_floor,  # INOUT (n,)
-    undecided,  # OUT (n,) bool: this row must look at all centroids
+    undecided,  # OUT (n,) bool: rows that have to be compared with all centroids
     scores,  # BUFFER (m,) float32
 ):
     """Labels when only some centroids moved.

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from polymeans import KhatriRaoKMeans, KMeans
 from polymeans.datasets import make_khatri_rao, make_stick_figures
 from tests.estimators.khatri_rao.checks import AGGREGATORS, starting_sets
+from tests.marks import long
 from tests.oracles import inertia
 
 
@@ -37,21 +38,25 @@ def test_stick_figures_come_apart_into_bodies():
         assert len(pairs) == 9
 
 
-def test_the_search_is_as_good_as_the_best_of_twenty_plain_runs(blobs):
+@pytest.mark.parametrize("n_rows", [600, *long(3000)])
+def test_the_search_is_as_good_as_the_best_of_twenty_plain_runs(blobs, n_rows):
+    X = blobs[:n_rows]
     for aggregator in AGGREGATORS:
         plain = KhatriRaoKMeans(
             (4, 4), aggregator=aggregator, init="random", n_init=20, random_state=0
-        ).fit(blobs)
-        search = KhatriRaoKMeans((4, 4), aggregator=aggregator, random_state=0).fit(blobs)
+        ).fit(X)
+        search = KhatriRaoKMeans((4, 4), aggregator=aggregator, random_state=0).fit(X)
         assert search.inertia_ <= plain.inertia_ * 1.001
         assert search.n_passes_ > search.n_iter_
 
 
-def test_more_effort_is_not_worse_on_average(blobs):
+@pytest.mark.parametrize("n_rows", [600, *long(3000)])
+def test_more_effort_is_not_worse_on_average(blobs, n_rows):
+    X = blobs[:n_rows]
     values = [
         np.mean(
             [
-                KhatriRaoKMeans((4, 5), effort=effort, random_state=seed).fit(blobs).inertia_
+                KhatriRaoKMeans((4, 5), effort=effort, random_state=seed).fit(X).inertia_
                 for seed in range(3)
             ]
         )

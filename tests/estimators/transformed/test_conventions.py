@@ -42,8 +42,7 @@ def test_the_same_bits_for_any_number_of_threads(kind, embedding, solver):
     model = TransformedKMeans(
         10, embedding=embedding, solver=solver, n_init=1, max_iter=3, random_state=0
     )
-    one, two, three = (clone(model).set_params(n_threads=n).fit(X) for n in (1, 2, 3))
-    same_bits(one, two)
+    one, three = (clone(model).set_params(n_threads=n).fit(X) for n in (1, 3))
     same_bits(one, three)
     assert_array_equal(one.predict(X), three.predict(X))
     if solver != "cg":

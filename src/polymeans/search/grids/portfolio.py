@@ -83,7 +83,8 @@ def make_plan(problem: GridProblem, effort: float) -> Plan:
     """The more protocentroids, the fewer starts, and no more of anything than is affordable.
 
     The number of candidates to improve falls with the squared number of protocentroids, and
-    products, whose optima differ by signs, get more of everything than sums.
+    products, whose optima differ by signs, get more of everything than sums. The numbers were found
+    by experiment, see docs/explanation/constants.rst.
     """
     total = sum(problem.sizes)
     few = float(np.clip(round(2000 / total**2), 4, 32))
