@@ -108,9 +108,10 @@ def test_new_axes_without_a_display(model, monkeypatch):
 
 def test_given_axes_leave_pyplot_alone():
     code = (
-        "import sys; from types import SimpleNamespace; from matplotlib.figure import Figure;"
+        "import sys; from matplotlib.figure import Figure; from sklearn.base import BaseEstimator;"
         "from polymeans.inspection import plot_convergence;"
-        "model = SimpleNamespace(history_={'inertia': [3.0, 1.0], 'n_moved': [3, 0]});"
+        "model = BaseEstimator(); model.fit = None;"  # enough to count as a fitted estimator
+        "model.history_ = {'inertia': [3.0, 1.0], 'n_moved': [3, 0]};"
         "plot_convergence(model, ax=Figure().add_subplot());"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )

@@ -156,6 +156,7 @@ def _smallest(gram: NDArray[np.float64], largest: float, start: NDArray[np.float
     smallest. Of ``largest * I - gram`` it is the largest, which is found if it lies apart.
     """
     reflected = LinearOperator(gram.shape, lambda v: largest * v - gram @ v, dtype=np.float64)
+    # Only whether it is below -_NEGATIVE times the largest matters: few digits, and few restarts.
     try:
         found = eigsh(
             reflected, 1, which="LA", v0=start, tol=1e-7, maxiter=20, return_eigenvectors=False
