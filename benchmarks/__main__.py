@@ -21,6 +21,7 @@ NAMES = {
     "factorization": "sparse factors of centroids against pyfaust",
     "quick-predict": "labels through sparse factors against the dense product",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
+    "before-after": "our own times and memory in another checkout and in this one",
     "constants": "constants of the searches at half, once and twice their values",
 }
 
@@ -35,6 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--data", type=Path, help="folder of the papers' data sets (.npz)")
+    parser.add_argument("--before", type=Path, help="another checkout, for before-after")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
     parser.add_argument("--only", default="", help="run only cases whose title contains this")
     parser.add_argument(

@@ -80,9 +80,11 @@ def solve_additive(
     make_definite(definite, np.array(sizes, dtype=np.int64), root)
     inverse, rounds = _inverse(definite)
     inverse = inverse / root / root[:, None]
-    result = stacked
+    result, rest = stacked.copy(), np.empty_like(stacked)
     for _ in range(rounds):
-        result = result + inverse @ (sums - system @ result)
+        np.matmul(system, result, out=rest)
+        np.subtract(sums, rest, out=rest)
+        result += inverse @ rest
     return result
 
 

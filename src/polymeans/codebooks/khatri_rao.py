@@ -145,8 +145,9 @@ class GridCodebook(BaseCodebook[Totals]):
         }
 
     def _round(self) -> None:
-        self.protocentroids = self.precise.astype(self.protocentroids.dtype)
-        self.rounded = self.protocentroids.astype(np.float64)
+        # Of float64 rows all three are the same array; a refit replaces it and never writes to it.
+        self.protocentroids = self.precise.astype(self.protocentroids.dtype, copy=False)
+        self.rounded = self.protocentroids.astype(np.float64, copy=False)
         self.full = None
 
 
@@ -155,6 +156,8 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
 
     needs = "marginals"
     kind = "sum_grid"
+    #: Inner products of the rounded protocentroids, and what they are of.
+    _known_gram: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def half_norms(self) -> NDArray[np.float64]:
@@ -164,7 +167,9 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
     def gram(self, origin: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
         """Inner products of the protocentroids, the first set measured from the origin."""
         theta = self.about(origin) if self.full is None else self.full
-        return theta @ theta.T
+        if self._known_gram is None or self._known_gram[0] is not theta:
+            self._known_gram = theta, theta @ theta.T
+        return self._known_gram[1]
 
     def about(self, origin: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """The rounded protocentroids, the first set measured from the origin."""
@@ -202,7 +207,7 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
         """
         theta = self.about(statistics.frame.origin)
         system = pair_masses(statistics.mass, self.sizes)
-        gram = theta @ theta.T
+        gram = self.gram() if theta is self.rounded and self.full is None else theta @ theta.T
         squares = float(np.sum(system * gram))
         products = float(np.einsum("ij,ij->", theta, statistics.sums))
         inertia = statistics.total_square + squares - 2 * products

@@ -113,19 +113,7 @@ class CellStatistics:
         return self._sums
 
     def _round(self, clusters: NDArray[np.int64], out: NDArray[np.float64]) -> None:
-        from polymeans.kernels import exact
-
-        threads, n_features = running_threads(), self.rungs.shape[2]
-        mass, origin = self.mass, self.frame.origin if self.frame.shifted else None
-
-        def part(r: tuple[int, int]) -> None:
-            own = clusters[slice(*r)]
-            if origin is None:
-                exact.round_clusters(self.rungs, own, out)
-            else:
-                exact.round_clusters_about(self.rungs, mass, origin, own, out)
-
-        threads.map(part, threads.ranges(len(clusters), smallest=max(1, 2**15 // n_features)))
+        round_about_origin(self.frame, self.rungs, self.mass, clusters, out)
 
     def compare(
         self,
@@ -196,6 +184,7 @@ class MarginalStatistics:
     counts: NDArray[np.int64]  #: (k,) rows of positive weight of each combination
     mass_rungs: NDArray[np.float64]  #: (k, n_mass_rungs)
     rungs: NDArray[np.float64]  #: (h_1 + ... + h_p, n_rungs, n_used), all sets on top of each other
+    _sums: NDArray[np.float64] | None = field(default=None, repr=False)
 
     def __add__(self, other: "MarginalStatistics") -> "MarginalStatistics":
         return replace(
@@ -203,6 +192,7 @@ class MarginalStatistics:
             counts=self.counts + other.counts,
             mass_rungs=self.mass_rungs + other.mass_rungs,
             rungs=self.rungs + other.rungs,
+            _sums=None,
         )
 
     @property
@@ -213,17 +203,13 @@ class MarginalStatistics:
     @property
     def sums(self) -> NDArray[np.float64]:
         """``Σ w (x - o)`` of each protocentroid's rows, o the frame's origin, rounded once."""
-        from polymeans.kernels import exact
-
-        out = np.empty((len(self.rungs), self.rungs.shape[2]))
-        if self.frame.shifted:
+        if self._sums is None:
             cells = self.mass_rungs.reshape(*self.sizes, -1)
-            marginal = np.concatenate([rounded_mass(part) for part in marginals(cells)])
-            every = np.arange(len(out))
-            exact.round_clusters_about(self.rungs, marginal, self.frame.origin, every, out)
-        else:
-            exact.round_clusters(self.rungs, np.arange(len(out)), out)
-        return out
+            mass = np.concatenate([rounded_mass(part) for part in marginals(cells)])
+            self._sums = np.empty((len(self.rungs), self.rungs.shape[2]))
+            every = np.arange(len(self._sums))
+            round_about_origin(self.frame, self.rungs, mass, every, self._sums)
+        return self._sums
 
 
 @dataclass
@@ -247,6 +233,28 @@ class DeferredStatistics:
 
 
 Statistics = CellStatistics | GroupedStatistics | MarginalStatistics | DeferredStatistics
+
+
+def round_about_origin(
+    frame: MeasuredFrame,
+    rungs: NDArray[np.float64],
+    mass: NDArray[np.float64],
+    clusters: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Write ``Σ w (x - o)`` of some clusters, o the frame's origin, rounded once."""
+    from polymeans.kernels import exact
+
+    threads, n_features = running_threads(), rungs.shape[2]
+
+    def part(r: tuple[int, int]) -> None:
+        own = clusters[slice(*r)]
+        if frame.shifted:
+            exact.round_clusters_about(rungs, mass, frame.origin, own, out)
+        else:
+            exact.round_clusters(rungs, own, out)
+
+    threads.map(part, threads.ranges(len(clusters), smallest=max(1, 2**15 // n_features)))
 
 
 def rounded_mass(rungs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.aggregation import split
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import (
     CellStatistics,
@@ -141,6 +142,12 @@ class MarginalAccount:
             CellAccount(block, h) for h in ((self.n_clusters,) if by_cell else self.sizes)
         ]
         self.by_cell = by_cell
+        if not by_cell:
+            # All sets on top of each other, as statistics hold them.
+            own = [account.statistics for account in self.accounts]
+            self._stacked = np.concatenate([statistics.rungs for statistics in own])
+            for statistics, rungs in zip(own, split(self._stacked, self.sizes)):
+                statistics.rungs = rungs
 
     @property
     def statistics(self) -> MarginalStatistics:
@@ -151,7 +158,7 @@ class MarginalAccount:
             shape = cells.shape[1:]
             rungs = np.concatenate([part.reshape(len(part), *shape) for part in parts])
         else:
-            rungs = np.concatenate([account.statistics.rungs for account in self.accounts])
+            rungs = self._stacked
         frame = self.accounts[0].statistics.frame
         return MarginalStatistics(frame, frame.total_square, self.sizes, *self._masses, rungs)
 

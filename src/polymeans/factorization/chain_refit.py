@@ -45,6 +45,7 @@ def refit(
     Parameters
     ----------
     target : array-like of shape (k, d)
+        What the product of the factors should come to.
     factors : sequence of two or more matrices
         From left to right. Stored entries of sparse ones are their support, also where they are
         zero; of dense ones, entries other than zero.
