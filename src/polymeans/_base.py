@@ -8,7 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,7 +36,8 @@ from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.core.threads import Threads
-from polymeans.engine.distances import own_distances
+from polymeans.engine.assignment import make_codebook
+from polymeans.engine.distances import distances_to_all, own_distances
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend
 from polymeans.engine.runners import BlockRunner, LocalRunner
@@ -69,6 +69,8 @@ class CentroidEstimator(
 
     #: Fits solve small linear systems, for which BLAS gets one thread.
     _uses_blas: ClassVar[bool] = False
+    #: Which entries extreme rows are measured in: searches for a structure square all of them.
+    _unit_of: ClassVar[Literal["typical", "largest"]] = "largest"
     #: What a fit holds until it ends.
     _state_class: ClassVar[type[FitState]] = FitState
 
@@ -111,14 +113,17 @@ class CentroidEstimator(
         state = self._state_class(sources, start, rng)
         best: Run | None = None
         work = self._passes() * info.n_stored * self._n_centroids
-        with self._threads(work):
+        # Squares of extreme values may be out of range: what is infinite then is looked after.
+        with self._threads(work), np.errstate(all="ignore"):
             self._find_space(state)
             given = not isinstance(start, str) and not callable(start)
             largest = self._largest_center(start) if given and not self._spherical else 0.0
             if blocks:
-                state.runner = BlockRunner(state.sources, self._spherical, largest)
+                state.runner = BlockRunner(state.sources, self._spherical, largest, self._unit_of)
             else:
-                state.runner = LocalRunner(*state.sources[0], self._spherical, largest)
+                state.runner = LocalRunner(
+                    *state.sources[0], self._spherical, largest, self._unit_of
+                )
             for number in range(n_runs):
                 progress.begin_run()
                 state.notes = {}
@@ -228,7 +233,13 @@ class CentroidEstimator(
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        return self._distances(X, self.cluster_centers_.astype(X.dtype, copy=False))
+        dtype, centers = X.dtype, self.cluster_centers_
+        if dtype != centers.dtype:
+            X, centers = X.astype(np.float64, copy=False), centers.astype(np.float64, copy=False)
+        with self._threads(n_multiplications(X, len(centers))), np.errstate(all="ignore"):
+            largest = 0.0 if self._spherical else float(np.abs(centers).max())
+            block = glance(X, np.ones(X.shape[0]), self._spherical, largest)
+            return distances_to_all(block, make_codebook(block.frame, centers), dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the inertia of the rows: the larger, the better they are represented.
@@ -333,9 +344,6 @@ class CentroidEstimator(
         """Work of a fit, in multiples of one pass of plain k-means over the rows."""
         return 1
 
-    def _distances(self, X: Any, centers: NDArray[Any]) -> NDArray[Any]:
-        return euclidean_distances(X, centers)
-
     @property
     def _shift_tol(self) -> float:
         """Shift of the centroids, relative to the spread of the rows, at which to stop."""
@@ -405,7 +413,7 @@ class CentroidEstimator(
             X = X.astype(np.float64, copy=False)
             vectors = [part.astype(np.float64, copy=False) for part in vectors]
         inertia = np.nan
-        with self._threads(n_multiplications(X, self._n_centroids)):
+        with self._threads(n_multiplications(X, self._n_centroids)), np.errstate(all="ignore"):
             X = self._into_space(X)
             largest = 0.0 if self._spherical else self._largest_center(vectors)
             # Exact scores of few rows cost less than preparing for faster ones.

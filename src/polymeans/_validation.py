@@ -73,16 +73,18 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
             f"Expected 2D array, got a sparse array of shape {X.shape} instead. "
             "Reshape it to one row for each sample."
         )
-    X = validate_data(
-        estimator,
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        accept_large_sparse=True,
-        ensure_all_finite=finite,
-        reset=reset,
-    )
+    # Whether all is finite is first judged by a sum, which large values of both signs overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = validate_data(
+            estimator,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=True,
+            ensure_all_finite=finite,
+            reset=reset,
+        )
     if sp.issparse(X):
         if not X.data.dtype.isnative:
             X = X.astype(X.dtype.newbyteorder("="))

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-from numpy.typing import NDArray
-from sklearn.metrics.pairwise import cosine_distances
-
 from polymeans._fit_state import FitState
 from polymeans._seeded import SeededEstimator
 from polymeans._validation import check_choice, is_name
@@ -122,6 +119,9 @@ class KMeans(SeededEstimator):
            [ 1.,  2.]])
     """
 
+    #: Means and projections onto a ball need no squares of rows.
+    _unit_of = "typical"
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -154,9 +154,6 @@ class KMeans(SeededEstimator):
     @property
     def _algorithm(self) -> str:
         return self.algorithm
-
-    def _distances(self, X: Any, centers: NDArray[Any]) -> NDArray[Any]:
-        return cosine_distances(X, centers) if self._spherical else super()._distances(X, centers)
 
     def _inertia_scale(self) -> float:
         # On the sphere |x - c|² = 2 (1 - cos): halve it into cosine distances.

@@ -156,6 +156,9 @@ class L1KMeans(SeededEstimator):
 
     _state_class = L1State
 
+    #: Means and projections onto a ball need no squares of rows.
+    _unit_of = "typical"
+
     def __init__(
         self,
         n_clusters: int = 8,

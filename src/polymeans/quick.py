@@ -24,6 +24,7 @@ from polymeans.engine.factored_assigner import FactoredScores, unmeasured_block
 from polymeans.engine.labelling import SMALL_WORK, n_multiplications
 from polymeans.engine.labelling_choice import fewer_multiplications, shorter_time
 from polymeans.engine.lloyd import Run, Step, descend
+from polymeans.engine.nearest import decide_contested
 from polymeans.engine.relocation import relocations
 from polymeans.engine.runners import BaseRunner
 from polymeans.factorization._checks import DEFAULT_LEVEL, check_sparsity
@@ -261,7 +262,8 @@ class QuickKMeans(SeededEstimator):
             labels = self._label_in_one_pass(rows, table)
             if labels is not None:
                 return labels
-        assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
+        with np.errstate(over="ignore", invalid="ignore"):  # it begins with a sum of all entries
+            assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
         return self._label(rows, np.ones(rows.shape[0]))[0]
 
     def _label_in_one_pass(self, X: Any, table: NDArray[Any]) -> NDArray[np.int32] | None:
@@ -275,7 +277,10 @@ class QuickKMeans(SeededEstimator):
             codebook = FactoredCodebook.given(rows.frame, self.factors_, self.offset_, table)
             scores = FactoredScores(rows, codebook)
             scores.assign(codebook, labels, labels)
-        return labels if scores.finite else None
+            if not scores.finite:
+                return None
+            decide_contested(rows, codebook, labels)
+        return labels
 
     def predict_one(self, x: NDArray[Any]) -> int:
         """Nearest factored centroid of one row, without checks and threads.

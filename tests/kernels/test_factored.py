@@ -7,17 +7,19 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
 from polymeans.core.threads import Threads
 from polymeans.engine.factored_assigner import FactoredScores, unmeasured_block
+from polymeans.engine.nearest import decide_contested, label_exactly
 from polymeans.engine.survey import glance
 from polymeans.kernels import factored_layout, lanes
-from polymeans.kernels.rows import Book, exact_score
+from polymeans.kernels.rows import Book
 
 
 class Codebook:
     """What the assigner asks of a codebook, and nothing else."""
+
+    whole = None
 
     def __init__(self, factors, offset, dtype, is_sparse=False):
         self.factors = [sp.csr_array(factor, dtype=np.float64) for factor in factors]
@@ -30,21 +32,14 @@ class Codebook:
         half = np.zeros(self.n_clusters)
         if is_sparse:
             half = 0.5 * np.einsum("ij,ij->i", *[self.centers.astype(np.float64)] * 2)
-        self.book = Book(self.centers, np.ones(self.n_clusters), half)
-
-
-@njit
-def exact_scores(rows, book, out):
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = exact_score(rows, i, book, j)
+        self.book = Book(self.centers, np.ones(self.n_clusters), half, self.centers.shape[1])
 
 
 def exact_labels(rows, codebook):
-    """The lowest index among the smallest exact scores, looked at one by one."""
-    scores = np.empty((rows.n_samples, codebook.n_clusters))
-    exact_scores(rows.arrays, codebook.book, scores)
-    return scores.argmin(axis=1)
+    """Nearest centroids without rounding (compared with fractions in test_nearest)."""
+    labels = np.empty(rows.n_samples, dtype=np.int32)
+    label_exactly(rows, codebook, labels)
+    return labels
 
 
 def make_rows(X):
@@ -56,6 +51,7 @@ def assigned(rows, codebook, n_threads=1):
     assigner = FactoredScores(rows, codebook)
     with Threads(n_threads):
         assigner.assign(codebook, np.full(rows.n_samples, -1, dtype=np.int32), labels)
+        decide_contested(rows, codebook, labels)
     return labels, assigner.n_settled
 
 

@@ -137,9 +137,9 @@ def test_exact_scores_of_both_containers_order_alike(documents):
     C = documents[20:30].toarray()
     dense, sparse = np.empty((20, 10)), np.empty((20, 10))
     half = 0.5 * (C**2).sum(axis=1)
-    call_exact_score(DenseArrays(X.toarray()), Book(C, np.ones(10), half), dense)
+    call_exact_score(DenseArrays(X.toarray()), Book(C, np.ones(10), half, C.shape[1]), dense)
     rows = SparseArrays(X.indptr.astype(np.int64), X.indices, X.data)
-    call_exact_score(rows, Book(C * 3.0, np.full(10, 3.0), half), sparse)
+    call_exact_score(rows, Book(C * 3.0, np.full(10, 3.0), half, C.shape[1]), sparse)
     squares = np.asarray(X.multiply(X).sum(axis=1))
     np.testing.assert_allclose(squares + 2 * sparse, dense, atol=1e-12)
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
@@ -48,6 +49,15 @@ class NumeratorsTable(Protocol):
         """The centroids as kernels take them."""
 
 
+@dataclass(frozen=True)
+class WholeCentroids:
+    """Centroids, or what they are made of, with features that no (sparse) row has."""
+
+    entries: NDArray[Any]  #: (m, n_features) in the order of the user's features
+    present: NDArray[np.bool_]  #: (m,) which of them are not zero at such features
+    in_user_units: bool  #: and not in the engine's
+
+
 class BaseCodebook(ABC, Generic[Totals]):
     """Defaults of the contract; subclasses give the abstract methods.
 
@@ -89,6 +99,15 @@ class BaseCodebook(ABC, Generic[Totals]):
     def book(self) -> "Book | GridBook":
         """The centroids as kernels take them; a learned metric has no such form."""
         raise TypeError(f"{type(self).__name__} has no centroids that kernels know.")
+
+    @property
+    def whole(self) -> WholeCentroids | None:
+        """The centroids with features that no (sparse) row has, unless they are zero there."""
+        return None
+
+    def longest(self, frame: Frame) -> float:
+        """Norm that no centroid exceeds, measured from the frame's shift; infinite if unknown."""
+        return np.inf
 
     @abstractmethod
     def refit(self, statistics: Totals) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook, State
 from polymeans.core.frame import Frame
-from polymeans.core.statistics import CellStatistics
+from polymeans.core.statistics import CellStatistics, certain_inertia
 
 if TYPE_CHECKING:
     from polymeans.kernels.rows import Book
@@ -29,12 +29,16 @@ class DenseCodebook(BaseCodebook[CellStatistics]):
         self.spherical = spherical
         self.n_clusters, self.n_features = centers.shape
 
+    def longest(self, frame: Frame) -> float:
+        """Norm that no centroid exceeds, measured from the frame's shift."""
+        return longest_row(self.centers, frame)
+
     @property
     def book(self) -> "Book":
         """The centroids as kernels take them."""
         from polymeans.kernels.rows import Book
 
-        return Book(self.centers, np.ones(self.n_clusters), np.zeros(self.n_clusters))
+        return Book(self.centers, np.ones(self.n_clusters), np.zeros(self.n_clusters), 0)
 
     @property
     def n_parameters(self) -> int:
@@ -78,9 +82,20 @@ class DenseCodebook(BaseCodebook[CellStatistics]):
         return cls(state["centers"], bool(state["spherical"]))
 
 
+def longest_row(centers: NDArray[Any], frame: Frame) -> float:
+    """The largest norm of some centroids, measured from the frame's shift."""
+    away = np.abs(centers.astype(np.float64) - frame.shift)
+    scale = float(away.max(initial=0.0))
+    if not 0 < scale < np.inf:
+        return scale
+    away /= scale
+    return scale * float(np.sqrt(np.einsum("ij,ij->i", away, away).max()))
+
+
 def table_inertia(centers: NDArray[Any], statistics: CellStatistics) -> float:
     """``Σ w |x - c|²`` from statistics, for centroids in a table."""
-    return max(0.0, statistics.total_square + table_cost(centers, statistics))
+    inertia = statistics.total_square + table_cost(centers, statistics)
+    return certain_inertia(inertia, statistics.total_square)
 
 
 def table_cost(centers: NDArray[Any], statistics: CellStatistics) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import State
+from polymeans.codebooks.base import State, WholeCentroids
 from polymeans.codebooks.table import TableCodebook
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
@@ -72,6 +72,8 @@ class FactoredCodebook(TableCodebook):
 
     #: A centroid cannot be put onto a row without the others, so the objective could rise.
     relocates = False
+    #: The table in the user's coordinates, for rows that lack some of its features.
+    table: NDArray[Any] | None = None
 
     def __init__(
         self,
@@ -107,6 +109,7 @@ class FactoredCodebook(TableCodebook):
         offset = offset[frame.order] / frame.unit
         codebook = cls(frame, factors, offset, centers=centers.astype(frame.dtype))
         codebook.squared_norms = squared_norms  # with the features that no row has
+        codebook.table = table
         return codebook
 
     def _rounded(self, factors: Sequence[sp.csr_array]) -> list[sp.csr_array]:
@@ -115,6 +118,14 @@ class FactoredCodebook(TableCodebook):
             factor.sort_indices()
             factor.eliminate_zeros()  # what rounding made zero
         return rounded
+
+    @property
+    def whole(self) -> WholeCentroids | None:
+        """The table as the user has it."""
+        if self.table is None:
+            return None
+        every = np.ones(self.n_clusters, dtype=bool)
+        return WholeCentroids(self.table, every, in_user_units=True)
 
     @property
     def n_parameters(self) -> int:

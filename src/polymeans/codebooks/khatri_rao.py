@@ -19,11 +19,16 @@ from polymeans.codebooks.aggregation import (
     scale_later_sets,
     split,
 )
-from polymeans.codebooks.base import BaseCodebook, State, Totals
+from polymeans.codebooks.base import BaseCodebook, State, Totals, WholeCentroids
 from polymeans.codebooks.dense import table_inertia
 from polymeans.codebooks.multiplicative import feature_blocks, sweep_block
-from polymeans.core.frame import Frame
-from polymeans.core.statistics import CellStatistics, DeferredStatistics, MarginalStatistics
+from polymeans.core.frame import CANCELLED, Frame
+from polymeans.core.statistics import (
+    CellStatistics,
+    DeferredStatistics,
+    MarginalStatistics,
+    certain_inertia,
+)
 from polymeans.core.threads import running_threads
 
 if TYPE_CHECKING:
@@ -32,10 +37,6 @@ if TYPE_CHECKING:
 #: Centroids formed at a time where they are not all kept: some megabytes for a thousand features,
 #: and enough for the overhead of a call to be small.
 CHUNK = 1024
-
-#: Inertia, as a share of the terms it is the difference of, below which fewer than ten of the
-#: sixteen digits of float64 are left, so that a pass over the rows measures it instead.
-_CANCELLED = 1e-6
 
 
 class GridCodebook(BaseCodebook[Totals]):
@@ -95,7 +96,20 @@ class GridCodebook(BaseCodebook[Totals]):
             np.array(self.sizes, dtype=np.int64),
             self.half_norms if self.for_sparse_rows else np.empty(self.n_clusters),
             self.multiply,
+            self._longest() if self.for_sparse_rows else 0.0,
+            self.n_features if self.full is None else self.full.shape[1],
         )
+
+    def longest(self, frame: Frame) -> float:
+        """Norm that no combination of protocentroids exceeds, measured from the frame's shift."""
+        return self._longest() + float(np.linalg.norm(frame.shift.astype(np.float64)))
+
+    def _longest(self) -> float:
+        """Norm that no combination of protocentroids exceeds."""
+        theta = self.rounded if self.full is None else self.full
+        norms = np.linalg.norm(theta, axis=1)
+        parts = [float(part.max()) for part in split(norms, self.sizes)]
+        return float(np.prod(parts)) if self.multiply else sum(parts)
 
     @property
     @abstractmethod
@@ -156,6 +170,15 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
 
     needs = "marginals"
     kind = "sum_grid"
+
+    @property
+    def whole(self) -> WholeCentroids | None:
+        """The protocentroids with features that no row has."""
+        if self.full is None:
+            return None
+        every = np.ones(len(self.full), dtype=bool)
+        return WholeCentroids(self.full, every, in_user_units=False)
+
     #: Inner products of the rounded protocentroids, and what they are of.
     _known_gram: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
@@ -213,9 +236,9 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
         inertia = statistics.total_square + squares - 2 * products
         # Long protocentroids of different sets that cancel each other would leave rounding errors.
         terms = float(np.sum(np.diag(system) * np.diag(gram)))
-        if inertia < _CANCELLED * max(terms, abs(products)):
+        if inertia < CANCELLED * max(terms, abs(products)):
             return np.nan
-        return max(0.0, inertia)
+        return certain_inertia(inertia, statistics.total_square)
 
 
 def sets_of(codebook: BaseCodebook, frame: Frame) -> list[NDArray[Any]]:
@@ -296,13 +319,18 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
             self.centers = np.empty(
                 (self.n_clusters, self.n_features), dtype=self.protocentroids.dtype
             )
+        self._whole = np.empty((0, 0), dtype=self.protocentroids.dtype)
+        if self.full is not None:
+            shape = (self.n_clusters, self.full.shape[1])
+            self._whole = np.empty(shape, dtype=self.protocentroids.dtype)
         for lo in range(0, self.n_clusters, CHUNK):
             hi = min(lo + CHUNK, self.n_clusters)
             part = self.some_centers(lo, hi)
             if self.stored:
                 self.centers[lo:hi] = part
             if self.full is not None:
-                part = self._products(self.full, lo, hi)
+                part = self._products(self.full, lo, hi).astype(self.protocentroids.dtype)
+                self._whole[lo:hi] = part
             self.squared_norms[lo:hi] = np.einsum("ij,ij->i", part, part, dtype=np.float64)
 
     def _products(self, stacked: NDArray[Any], lo: int, hi: int) -> NDArray[np.float64]:
@@ -327,8 +355,17 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
         from polymeans.kernels.rows import Book
 
         if self.stored:
-            return Book(self.centers, self.denominators, self.half_norms)
+            n_terms = max(self.n_features, self._whole.shape[1])
+            return Book(self.centers, self.denominators, self.half_norms, n_terms)
         return super().book
+
+    @property
+    def whole(self) -> WholeCentroids | None:
+        """All centroids with features that no row has."""
+        if self.full is None:
+            return None
+        every = np.ones(self.n_clusters, dtype=bool)
+        return WholeCentroids(self._whole, every, in_user_units=False)
 
     def state(self) -> State:
         """Protocentroids as fitted and rounded, and their sets."""
@@ -340,7 +377,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
 
     def refit(self, statistics: CellStatistics | DeferredStatistics) -> NDArray[np.float64]:
         """Move all protocentroids to their best place; how far each centroid went."""
-        theta = self.precise
+        theta = self.precise.copy()
         before = self.protocentroids
         old_centers = self.centers if self.stored else np.empty((0, 0))
         mass, origin = statistics.mass, statistics.frame.origin
@@ -355,6 +392,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
 
         self._each_block(fit)
         scale_later_sets(split(theta, self.sizes))
+        self.precise = theta
         self._round()
         self._build()
         drift = np.empty(self.n_clusters)
@@ -371,7 +409,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
         if isinstance(statistics, CellStatistics):
             return table_inertia(self.centers, statistics)
         parts = self._each_block(lambda block: self._block_cost(statistics, *block))
-        return max(0.0, statistics.total_square + sum(parts))
+        return certain_inertia(statistics.total_square + sum(parts), statistics.total_square)
 
     def _each_block(self, function: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Results for blocks of features."""

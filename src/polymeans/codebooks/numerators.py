@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook, State
+from polymeans.codebooks.base import BaseCodebook, State, WholeCentroids
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics, GroupedStatistics, KnownSums
 from polymeans.core.threads import running_threads
@@ -70,12 +70,24 @@ class NumeratorCodebook(BaseCodebook[Totals]):
         """Numbers stored."""
         return self.array.size
 
+    def longest(self, frame: Frame) -> float:
+        """Norm that no centroid exceeds."""
+        return float(np.sqrt(self.squared_norms.max()))
+
     @property
     def book(self) -> "Book":
         """The centroids as kernels take them."""
         from polymeans.kernels.rows import Book
 
-        return Book(self.array, self.denominators, 0.5 * self.squared_norms)
+        n_terms = self.n_features if self.given is None else self.given.shape[1]
+        return Book(self.array, self.denominators, 0.5 * self.squared_norms, n_terms)
+
+    @property
+    def whole(self) -> WholeCentroids | None:
+        """Given centroids that have not been refitted."""
+        if self.given is None:
+            return None
+        return WholeCentroids(self.given, self.outside > 0, in_user_units=True)
 
     def refit(self, statistics: Totals) -> NDArray[np.float64]:
         """Take over the changed clusters' sums; how far each centroid went."""
@@ -85,8 +97,10 @@ class NumeratorCodebook(BaseCodebook[Totals]):
         self, statistics: Totals, measure: Callable[[], float]
     ) -> tuple[float, NDArray[np.float64]]:
         """The inertia of the present centroids, and the refit, in one pass over the sums."""
+        # Before sums change: afterwards there would be nothing to measure from.
+        measured = measure() if statistics.frame.cancels else np.nan
         squares, cross = self._compare(statistics, take=True)
-        inertia = self._inertia(statistics, cross)
+        inertia = self._inertia(statistics, cross) if np.isnan(measured) else measured
         drift = np.zeros(self.n_clusters)
         changed = statistics.changed
         mass = statistics.mass[changed]
@@ -110,6 +124,8 @@ class NumeratorCodebook(BaseCodebook[Totals]):
 
     def inertia(self, statistics: Totals) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows."""
+        if statistics.frame.cancels:
+            return np.nan
         return self._inertia(statistics, self._compare(statistics, take=False)[1])
 
     def _inertia(self, statistics: Totals, cross: NDArray[np.float64]) -> float:

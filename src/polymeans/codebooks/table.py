@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.codebooks.dense import table_cost, table_inertia
+from polymeans.codebooks.dense import longest_row, table_cost, table_inertia
 from polymeans.core.frame import Frame
 from polymeans.core.statistics import CellStatistics
 
@@ -68,12 +68,17 @@ class TableCodebook(BaseCodebook[CellStatistics]):
         """All centroids, for sparse rows."""
         return self.centers
 
+    def longest(self, frame: Frame) -> float:
+        """Norm that no centroid exceeds, measured from the frame's shift."""
+        return longest_row(self.centers, frame)
+
     @property
     def book(self) -> "Book":
         """The centroids as kernels take them."""
         from polymeans.kernels.rows import Book
 
-        return Book(self.centers, self.denominators, 0.5 * self.squared_norms)
+        n_terms = max(len(self.rank), self.n_features)
+        return Book(self.centers, self.denominators, 0.5 * self.squared_norms, n_terms)
 
     def means(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Means of the clusters; those without rows stay where they are."""

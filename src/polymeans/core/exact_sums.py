@@ -129,41 +129,51 @@ class ExactSum:
     1.0
     """
 
-    def __init__(self, bins: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, bins: NDArray[np.int64] | None = None, infinite: bool = False) -> None:
         from polymeans.kernels.exact import N_BINS
 
         self.bins = np.zeros(N_BINS, dtype=np.int64) if bins is None else bins
+        self.infinite = infinite  #: a term was out of range
 
     @classmethod
     def of(
         cls, values: NDArray[np.float64], weights: NDArray[np.float64] | None = None
     ) -> "ExactSum":
-        """Sum of ``values``, or of ``values * weights``, each product rounded once."""
+        """Sum of ``values``, or of ``values * weights``, each product rounded once.
+
+        Terms of weight zero count as zero whatever they are. A positive term that float64 cannot
+        hold makes the sum infinite.
+        """
         from polymeans.kernels.exact import N_BINS, add_products_to_bins
 
         weights = np.broadcast_to(np.float64(1.0), values.shape) if weights is None else weights
 
-        def add(part: tuple[int, int]) -> NDArray[np.int64]:
+        def add(part: tuple[int, int]) -> tuple[NDArray[np.int64], bool]:
             bins = np.zeros(N_BINS, dtype=np.int64)
-            add_products_to_bins(values, weights, *part, bins)
-            return bins
+            return bins, add_products_to_bins(values, weights, *part, bins)
 
         threads = running_threads()
         parts = threads.map(add, threads.ranges(len(values), smallest=_SHARE))
-        return cls(sum(parts, np.zeros(N_BINS, dtype=np.int64)))
+        total = sum((bins for bins, _ in parts), np.zeros(N_BINS, dtype=np.int64))
+        return cls(total, any(infinite for _, infinite in parts))
 
     def __add__(self, other: "ExactSum") -> "ExactSum":
         # Carried first, so that bins cannot overflow however many sums are added.
-        return ExactSum(_carried(self.bins) + _carried(other.bins))
+        bins = _carried(self.bins) + _carried(other.bins)
+        return ExactSum(bins, self.infinite or other.infinite)
 
     def __float__(self) -> float:
         from polymeans.kernels.exact import BIN_BITS, LOWEST
 
+        if self.infinite:
+            return np.inf
         total = 0
         for part in self.bins[::-1].tolist():
             total = (total << BIN_BITS) + part
-        # Python divides integers with a single, correct rounding.
-        return total / (1 << -LOWEST)
+        try:
+            return total / (1 << -LOWEST)  # Python divides integers with a single, correct rounding
+        except OverflowError:
+            return np.inf if total > 0 else -np.inf
 
 
 def _carried(bins: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,12 +16,56 @@ from polymeans.core.threads import running_threads
 #: Squares of larger (smaller) numbers leave the range of float32; such rows are kept rescaled.
 _LARGEST, _SMALLEST = 1e15, 1e-15
 
+#: Share of the terms of a difference below which fewer than ten of the sixteen digits of float64
+#: are left of it.
+CANCELLED = 1e-6
+
+#: Rows and centroids of larger norm are not scored by fast paths: squares of four times as much,
+#: and sums of a few of these, must be numbers of the type that scores are computed in.
+LONGEST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**480}
+
+#: Where numbers begin, and how far they may go: sums of 2**40 of them, and twice their difference,
+#: must still be float64 numbers.
+_LOWEST_BIT = {np.dtype(np.float32): -149, np.dtype(np.float64): -1074}
+_HIGHEST_BIT = {np.dtype(np.float32): 126, np.dtype(np.float64): 960}
+
+
+def is_ordinary(largest: float) -> bool:
+    """Whether values up to this one need no rescaling."""
+    return largest == 0 or _SMALLEST <= largest <= _LARGEST
+
 
 def power_of_two_unit(largest: float) -> float:
     """Scale that brings extreme values near one, exactly; 1 for ordinary values."""
-    if largest == 0 or _SMALLEST <= largest <= _LARGEST:
+    if is_ordinary(largest):
         return 1.0
     return float(2.0 ** np.clip(np.floor(np.log2(largest)), -1000, 1000))
+
+
+def lossless_unit(typical: float, bits: tuple[int, int], dtype: np.dtype[Any]) -> float:
+    """Scale that brings typical values near one, if no value loses a bit or overflows by it.
+
+    Parameters
+    ----------
+    typical : float
+        Absolute value in the middle of all.
+    bits : tuple of int
+        Values are less than two to the first, and multiples of two to the second.
+    dtype : dtype
+        Of the values.
+
+    Returns
+    -------
+    float
+        A power of two. 1 where values reach too far for any other one; more only where the
+        largest would otherwise be too large to be added up.
+    """
+    top, bottom = bits
+    exponent = int(np.log2(power_of_two_unit(typical)))
+    fits = top - exponent <= _HIGHEST_BIT[dtype] and bottom - exponent >= _LOWEST_BIT[dtype]
+    if not fits:
+        exponent = max(0, top - _HIGHEST_BIT[dtype]) if dtype == np.float64 else 0
+    return float(2.0**exponent)
 
 
 @dataclass(frozen=True)
@@ -41,6 +85,7 @@ class Frame:
     weight_unit: float
     shift: NDArray[Any]  #: (n_used,) subtracted from rows and centroids for fast scores
     shifted: bool  #: whether that is not zero
+    guarded: bool  #: some rows or centroids may be too long for fast scores
     order: NDArray[np.int64]  #: (n_used,) the user's number of each feature (sparse rows)
     rank: NDArray[np.int32]  #: (n_features,) the way back, -1: no row has it (sparse rows)
 
@@ -113,11 +158,18 @@ class MeasuredFrame(Frame):
     mass_ladder: Ladder  #: for sums of w
     mass: float  #: ``W = Σ w``
     mean: NDArray[np.float64]  #: (n_used,) ``Σ w x / W``
-    total_square: float  #: ``Σ w |x - o|²``
+    total_square: float  #: ``Σ w |x - o|²``; infinite if that is out of range
+    spread: float  #: ``Σ w |x - mean|²``; infinite if that is out of range
 
     @property
     def mean_variance(self) -> float:
         """``(Σ w |x - mean|² / W) / n_features``, what ``tol`` is relative to."""
-        away = self.mean - self.origin
-        spread = self.total_square / self.mass - float(np.sum(away * away))
-        return max(0.0, spread) / self.n_features
+        return self.spread / self.mass / self.n_features
+
+    @property
+    def cancels(self) -> bool:
+        """Whether differences of squares about the origin leave too few digits of the spread.
+
+        So it is for CSR rows far from zero, which cannot be measured from their mean.
+        """
+        return not self.spread > CANCELLED * self.total_square or not np.isfinite(self.total_square)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.core.frame import MeasuredFrame
+from polymeans.core.frame import CANCELLED, MeasuredFrame
 from polymeans.core.threads import running_threads
 
 if TYPE_CHECKING:
@@ -233,6 +233,13 @@ class DeferredStatistics:
 
 
 Statistics = CellStatistics | GroupedStatistics | MarginalStatistics | DeferredStatistics
+
+
+def certain_inertia(inertia: float, total_square: float) -> float:
+    """An inertia that is a difference of totals, or NaN if rounding left too little of it."""
+    if inertia > CANCELLED**2 * total_square and np.isfinite(inertia):
+        return inertia
+    return 0.0 if total_square == 0 else np.nan
 
 
 def round_about_origin(

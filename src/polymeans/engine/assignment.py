@@ -6,7 +6,7 @@ labels were changed from outside. All of them return the labels that exact score
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,13 @@ from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.frame import Frame
+from polymeans.engine.assigner import Assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
-from polymeans.engine.changes import Change
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
 from polymeans.engine.elkan import Elkan
 from polymeans.engine.factored_assigner import FactoredScores
 from polymeans.engine.grid_assigners import DenseSums, SparseSums, StreamedProducts
+from polymeans.engine.guarded import Guarded
 from polymeans.engine.linear_assigner import LinearScores
 from polymeans.engine.sparse_assigners import SparseLazy, SparseLloyd
 
@@ -29,22 +30,6 @@ ALGORITHMS = ("auto", "lloyd", "elkan", "lazy")
 
 #: Centroids below which bounds cost more in each iteration than they save, as measured.
 _FEW_DENSE, _FEW_SPARSE = 24, 4
-
-
-class Assigner(Protocol):
-    """What the local runner calls of an assigner."""
-
-    def assign(self, codebook: Any, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> None:
-        """Write every row's label, given those of the last call (-1: none)."""
-
-    def follow(self, codebook: Any, change: Change, drift: NDArray[np.float64]) -> None:
-        """Take note that the codebook was refitted."""
-
-    def forget(self, moved_rows: NDArray[np.integer]) -> None:
-        """Take note that these rows' labels were changed."""
-
-    def confirm(self, explicit: Any, labels: NDArray[np.int32]) -> None:
-        """Correct labels just assigned for the explicit form of the same codebook."""
 
 
 def _for_table(block: Block, codebook: BaseCodebook, algorithm: str) -> Assigner:
@@ -87,7 +72,10 @@ def make_assigner(
 
     ``kind`` overrides the codebook's own: "factors" for a table that is a product of factors.
     """
-    return _MAKERS[kind or codebook.kind](block, codebook, algorithm)
+    maker = _MAKERS[kind or codebook.kind]
+    if block.frame.guarded and codebook.kind != "linear":
+        return Guarded(block, lambda others: maker(others, codebook, algorithm))
+    return maker(block, codebook, algorithm)
 
 
 def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | NumeratorCodebook:

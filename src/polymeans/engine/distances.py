@@ -1,5 +1,7 @@
 """How far each row of a block is from its own centroid, exactly."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.engine.blocks import Block
 from polymeans.engine.linear_assigner import metric_distances
+from polymeans.engine.nearest import outer_entries
 
 
 def own_distances(
@@ -15,18 +18,61 @@ def own_distances(
     """Squared distance of each row to its own centroid."""
     if isinstance(codebook, LearnedMetricCodebook):
         return metric_distances(block, codebook, labels)
-    from polymeans.kernels import exact_labels, groups
+    from polymeans.kernels import groups, row_distances
 
     out = np.empty(block.n_samples)
-    book = codebook.book
+    book, outer = codebook.book, outer_entries(block, codebook)
     starts = np.empty(codebook.n_clusters + 1, dtype=np.int64)
     order = np.empty(block.n_samples, dtype=np.int64)
     groups.group_by_label(labels, starts, order)
     block.each(
-        lambda lo, hi: exact_labels.own_distances(
-            block.arrays, book, block.norms, labels, order, lo, hi, out
+        lambda lo, hi: row_distances.own_distances(
+            block.arrays, book, outer, block.norms, labels, order, lo, hi, out
         )
     )
+    return out
+
+
+def distances_to_all(block: Block, codebook: BaseCodebook, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Distance of each row to each centroid, (n, k), in the user's units.
+
+    Where only directions count, cosine distances: half the squared ones of rows of length one.
+    """
+    from polymeans.kernels import row_distances
+
+    frame, book, outer = block.frame, codebook.book, outer_entries(block, codebook)
+    out = np.empty((block.n_samples, codebook.n_clusters), dtype=dtype)
+    block.each(
+        lambda lo, hi: row_distances.all_distances(
+            block.arrays, book, outer, block.norms, lo, hi, out
+        )
+    )
+    if frame.spherical:
+        out *= out
+        out /= 2
+        out[block.directionless] = 1.0
+        return out
+    if frame.unit != 1.0:
+        # In float64: the unit may be no number of a shorter type.
+        return np.multiply(out, frame.unit, dtype=np.float64).astype(dtype)
+    return out
+
+
+def distances_in_user_units(
+    block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """The same in the user's units, for where squares in the engine's leave the range of float64.
+
+    Plain and slow: rows a thousand times as large as a typical one, a hundred powers of ten over.
+    """
+    frame = block.frame
+    centers = codebook.to_array(frame).astype(np.float64)
+    out = np.empty(block.n_samples)
+    for lo in range(0, block.n_samples, 1024):
+        chosen = np.arange(lo, min(lo + 1024, block.n_samples))
+        rows = frame.external(block.dense_rows(chosen)).astype(np.float64)
+        apart = rows - centers[labels[chosen]]
+        out[chosen] = np.einsum("ij,ij->i", apart, apart)
     return out
 
 
@@ -36,5 +82,7 @@ def distances_apart(
     """The same, but zero where rounding alone could be the distance, and for rows of no weight."""
     distances = np.where(block.weights > 0, own_distances(block, codebook, labels), 0.0)
     away = float(np.linalg.norm(block.frame.origin))
-    distances[distances <= 2.0**-46 * (block.norms + away) ** 2] = 0.0
+    # A centroid is rounded, so its rows are this far from it though they are equal.
+    roundoff = float(np.finfo(block.dtype).eps)
+    distances[np.sqrt(distances) <= roundoff * (block.norms + away)] = 0.0
     return distances

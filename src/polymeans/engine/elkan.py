@@ -38,14 +38,16 @@ class Elkan:
         centers = book.numerators / book.denominators[:, None]
         if rows.is_sparse:
             # Given centroids may reach outside the used features; gaps inside are smaller: safe.
-            longest = float(np.sqrt(codebook.squared_norms.max()))
+            squares = codebook.squared_norms
         else:
             centers = centers - rows.frame.shift
-            longest = float(np.sqrt(np.einsum("ij,ij->i", centers, centers).max()))
+            squares = np.einsum("ij,ij->i", centers, centers)
+        longest_one = int(np.argmax(squares))
+        longest = float(np.sqrt(squares[longest_one]))
         gaps = euclidean_distances(centers.astype(np.float64))
         slack = 1e-7 * longest
         half_gaps = (0.5 * np.maximum(gaps - slack, 0.0) * (1 - 2.0**-20)).astype(np.float32)
-        bounds = elkan.CentroidBounds(longest, half_gaps, self.drift, self.lower)
+        bounds = elkan.CentroidBounds(longest, longest_one, half_gaps, self.drift, self.lower)
         self.rows.each(
             lambda lo, hi: elkan.assign_elkan(
                 rows.arrays,
@@ -56,6 +58,7 @@ class Elkan:
                 hi,
                 previous,
                 labels,
+                np.empty(self.block_rows),
                 np.empty(self.block_rows),
                 np.empty(self.block_rows, dtype=np.float32),
             )

@@ -50,6 +50,7 @@ def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
         unit=1.0,
         weight_unit=1.0,
         shift=shift,
+        guarded=False,
         shifted=shifted,
         order=np.empty(0, dtype=np.int64),
         rank=np.empty(0, dtype=np.int32),

@@ -277,7 +277,7 @@ class StreamedProducts(StatelessAssigner):
         unsettled = np.flatnonzero(labels < 0)
         if len(unsettled) == 0:
             return
-        exact = np.full(len(unsettled), np.inf)
+        exact, rivals = np.full((2, len(unsettled)), np.inf)
         ranges = running_threads().ranges(len(unsettled))
         for base, part, frame in self._parts(codebook):
             running_threads().map(
@@ -290,12 +290,14 @@ class StreamedProducts(StatelessAssigner):
                     unsettled[slice(*r)],
                     limits,
                     exact[slice(*r)],
+                    rivals[slice(*r)],
                     labels,
                     np.empty((1, rows.n_features), dtype=rows.dtype),
                     part.tile_buffer(),
                 ),
                 ranges,
             )
+        centroid_chunks.mark_contested(rows.arrays, book, unsettled, exact, rivals, labels)
 
     def _parts(
         self, codebook: MultiplicativeCodebook

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block
+from polymeans.engine.nearest import decide_contested, label_exactly
 
 #: Multiplications below which bringing centroids into panels costs more than it saves.
 SMALL_WORK = 2**21
@@ -37,10 +38,9 @@ def label_block(block: Block, codebook: BaseCodebook, kind: str | None = None) -
     small = block.n_stored * codebook.n_clusters < SMALL_WORK and codebook.kind != "linear"
     # Rows whose norms are not known can only be labelled by exact scores.
     if small or len(block.norms) < block.n_samples:
-        from polymeans.kernels.exact_labels import assign_exact
-
-        assign_exact(block.arrays, codebook.book, 0, block.n_samples, labels)
+        label_exactly(block, codebook, labels)
     else:
         make_assigner(block, codebook, "lloyd", kind).assign(codebook, labels, labels)
+        decide_contested(block, codebook, labels)
     labels[block.directionless] = 0
     return labels

@@ -95,6 +95,8 @@ def descend(
         )
     frame = runner.frame
     threshold = float(tol) * frame.mean_variance if tol > 0 else 0.0
+    if not np.isfinite(threshold):  # a spread out of range is no measure: go on to the end
+        threshold = 0.0
     run = Run(codebook, np.empty(0, dtype=np.int32), np.inf, converged=False, n_relocated=0)
     runner.begin(codebook, algorithm)
     statistics: Statistics | None = None
@@ -175,6 +177,7 @@ def _finish(
     run.codebook, run.labels = explicit, runner.labels()
     accurate = inertia >= _ACCURATE * frame.total_square  # not if it is NaN
     if codebook.by_rows and (not accurate or any(len(b.directionless) for b in runner.blocks)):
-        inertia = runner.measure(explicit)
-    run.inertia = frame.to_user(inertia)
+        run.inertia = runner.measure_in_user_units(explicit)
+    else:
+        run.inertia = frame.to_user(inertia)
     return run

@@ -7,7 +7,7 @@ labels each block from scratch and adds up its statistics. Both return the same 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,13 +33,22 @@ from polymeans.engine.accounts import (
     rounded_features,
 )
 from polymeans.engine.accumulate import cell_statistics, marginal_statistics, mass_statistics
-from polymeans.engine.assignment import Assigner, make_assigner
+from polymeans.engine.assigner import Assigner
+from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.changes import Change
-from polymeans.engine.distances import distances_apart, own_distances
+from polymeans.engine.distances import (
+    distances_apart,
+    distances_in_user_units,
+    own_distances,
+)
+from polymeans.engine.nearest import decide_contested
 from polymeans.engine.numerator_account import NumeratorAccount
 from polymeans.engine.products import ScatterProducts
 from polymeans.engine.survey import Source, measure
+
+#: Inertia below which squares of distances may have vanished, in units of the rows.
+_LEAST = 2.0**-900
 
 
 class BaseRunner(ABC):
@@ -110,6 +119,17 @@ class BaseRunner(ABC):
         for block, labels in zip(self.blocks, self._labels):
             total += ExactSum.of(own_distances(block, codebook, labels), block.weights)
         return float(total)
+
+    def measure_in_user_units(self, codebook: BaseCodebook) -> float:
+        """The same in the user's units; infinite only if it is there."""
+        measured = self.measure(codebook)
+        if self.frame.unit == 1.0 or _LEAST < measured < np.inf:
+            return self.frame.to_user(measured)
+        total = ExactSum()
+        for block, labels in zip(self.blocks, self._labels):
+            distances = distances_in_user_units(block, codebook, labels)
+            total += ExactSum.of(distances, block.weights)
+        return float(total) * self.frame.weight_unit
 
     def farthest(
         self, codebook: BaseCodebook, n_rows: int
@@ -193,6 +213,8 @@ class LocalRunner(BaseRunner):
         Cluster directions.
     largest_center : float, default=0
         Largest coordinate of centroids that will be met, if they come from outside.
+    unit_of : {"typical", "largest"}, default="typical"
+        Which entries extreme rows are measured in, see :func:`polymeans.engine.survey.measure`.
     """
 
     provides = frozenset({"feature_sums", "products"})
@@ -203,8 +225,9 @@ class LocalRunner(BaseRunner):
         weights: NDArray[np.float64],
         spherical: bool = False,
         largest_center: float = 0.0,
+        unit_of: Literal["typical", "largest"] = "typical",
     ) -> None:
-        self.frame, blocks = measure([(X, weights)], spherical, largest_center)
+        self.frame, blocks = measure([(X, weights)], spherical, largest_center, unit_of)
         self.blocks = blocks
         self.block: Block = blocks[0]
 
@@ -224,6 +247,7 @@ class LocalRunner(BaseRunner):
         """Give each row its nearest centroid."""
         self._previous, self._labels = self._labels, self._previous
         self._assigner.assign(codebook, self._previous[0], self._labels[0])
+        self._assigner.forget(decide_contested(self.block, codebook, self._labels[0]))
 
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
@@ -265,6 +289,7 @@ class LocalRunner(BaseRunner):
     def confirm(self, explicit: BaseCodebook) -> None:
         """Correct the labels for the explicit form of the codebook they were assigned for."""
         self._assigner.confirm(explicit, self._labels[0])
+        decide_contested(self.block, explicit, self._labels[0])
 
     def end(self) -> None:
         """Let go of bounds, tables and sums; the labels stay."""
@@ -282,12 +307,18 @@ class BlockRunner(BaseRunner):
         Cluster directions.
     largest_center : float, default=0
         Largest coordinate of centroids that will be met, if they come from outside.
+    unit_of : {"typical", "largest"}, default="typical"
+        Which entries extreme rows are measured in, see :func:`polymeans.engine.survey.measure`.
     """
 
     def __init__(
-        self, sources: Sequence[Source], spherical: bool = False, largest_center: float = 0.0
+        self,
+        sources: Sequence[Source],
+        spherical: bool = False,
+        largest_center: float = 0.0,
+        unit_of: Literal["typical", "largest"] = "typical",
     ) -> None:
-        self.frame, self.blocks = measure(sources, spherical, largest_center)
+        self.frame, self.blocks = measure(sources, spherical, largest_center, unit_of)
 
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
@@ -302,6 +333,7 @@ class BlockRunner(BaseRunner):
         for block, before, labels in zip(self.blocks, self._previous, self._labels):
             np.copyto(labels, before)
             make_assigner(block, codebook, "lloyd").assign(codebook, labels, labels)
+            decide_contested(block, codebook, labels)
 
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
@@ -335,6 +367,7 @@ class BlockRunner(BaseRunner):
         """Correct the labels for the explicit form of the codebook they were assigned for."""
         for block, labels in zip(self.blocks, self._labels):
             make_assigner(block, explicit, "lloyd").assign(explicit, labels, labels)
+            decide_contested(block, explicit, labels)
 
     def end(self) -> None:
         """Let go of the labels of the last refit."""

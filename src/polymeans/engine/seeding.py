@@ -23,6 +23,7 @@ from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.distances import own_distances
+from polymeans.engine.nearest import decide_contested
 from polymeans.engine.runners import BaseRunner, LocalRunner
 from polymeans.engine.survey import glance
 
@@ -31,6 +32,9 @@ _KEYED_ROWS = 4096
 
 #: Rows whose potentials are added up before another thread could have begun to help.
 _LIGHT_ROWS = 2**14
+
+#: Squared distances beyond this are taken for this: sums of them must be float64 numbers.
+_FARTHEST = 2.0**900
 
 #: Bits of a total of whole numbers that rows are drawn by.
 _DRAWN_BITS = 61
@@ -273,7 +277,7 @@ def nearest_rows(
     codebook = codebook_of_rows(runner, chosen)
     found = [_nearest(block, codebook) for block in runner.blocks]
     distances, labels = zip(*found)
-    return np.concatenate(distances), np.concatenate(labels)
+    return np.minimum(np.concatenate(distances), _FARTHEST), np.concatenate(labels)
 
 
 def _nearest(
@@ -281,6 +285,7 @@ def _nearest(
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     labels = np.empty(block.n_samples, dtype=np.int32)
     make_assigner(block, codebook, "lloyd").assign(codebook, labels, labels)
+    decide_contested(block, codebook, labels)
     return own_distances(block, codebook, labels), labels
 
 
@@ -314,7 +319,11 @@ class CandidateDistances:
 
     def __init__(self, block: Block, n_candidates: int) -> None:
         self.block = block
+        #: Scores in float32 would leave nothing of distances, or overflow.
+        self.careful = block.frame.guarded or (block.is_sparse and block.measured.cancels)
         dtype = np.float32 if block.is_sparse else block.dtype
+        if self.careful:
+            dtype = np.dtype(np.float64)
         self.distances = np.empty((n_candidates, block.n_samples), dtype=dtype)
         #: ``w d²`` with d the distance to the nearest row accepted so far.
         self.potentials = np.full(block.n_samples, np.inf)
@@ -347,6 +356,13 @@ class CandidateDistances:
             ),
             block.n_samples,
         )
+
+    def measure_carefully(self, codebooks: Sequence[DenseCodebook | NumeratorCodebook]) -> None:
+        """Distances to candidates, each given as a single centroid, coordinate by coordinate."""
+        labels = np.zeros(self.block.n_samples, dtype=np.int32)
+        for position, codebook in enumerate(codebooks):
+            distances = own_distances(self.block, codebook, labels)
+            np.minimum(distances, _FARTHEST, out=self.distances[position])
 
     def measure_dense(self, codebook: DenseCodebook) -> None:
         """Distances to candidates, given as centroids."""
@@ -402,7 +418,11 @@ def _measure(
     runner: BaseRunner, blocks: list[CandidateDistances], candidates: NDArray[np.int64]
 ) -> None:
     """Distances of all rows to some of them."""
-    if runner.frame.is_sparse:
+    if blocks[0].careful:
+        single = [codebook_of_rows(runner, candidates[c : c + 1]) for c in range(len(candidates))]
+        for block in blocks:
+            block.measure_carefully(single)
+    elif runner.frame.is_sparse:
         entries = [_entries(runner, row) for row in candidates.tolist()]
         squares = runner.norms_of(candidates) ** 2
         for block in blocks:

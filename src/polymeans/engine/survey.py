@@ -8,16 +8,27 @@ only for rows far from zero, norms about that point.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.dense import DenseCodebook
+from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
-from polymeans.core.frame import Frame, MeasuredFrame, power_of_two_unit
+from polymeans.core.frame import (
+    LONGEST,
+    Frame,
+    MeasuredFrame,
+    is_ordinary,
+    lossless_unit,
+    power_of_two_unit,
+)
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
+from polymeans.engine.distances import own_distances
 
 #: Rows of an array or CSR matrix, and their weights.
 Source = tuple[Rows, NDArray[np.float64]]
@@ -77,7 +88,10 @@ class _Prepared:
 
 
 def measure(
-    sources: Sequence[Source], spherical: bool, largest_center: float = 0.0
+    sources: Sequence[Source],
+    spherical: bool,
+    largest_center: float = 0.0,
+    unit_of: Literal["typical", "largest"] = "typical",
 ) -> tuple[MeasuredFrame, list[Block]]:
     """Blocks for a fit, and the frame they share.
 
@@ -89,17 +103,22 @@ def measure(
         Cluster directions: rows are brought to length one (in a copy).
     largest_center : float, default=0
         Largest coordinate of centroids that will be met, if they come from outside.
+    unit_of : {"typical", "largest"}, default="typical"
+        Which entries extreme rows are measured in. Typical ones, so that a few rows far out leave
+        the others their digits; or the largest of rows that count, so that no square overflows.
 
     Returns
     -------
     frame : MeasuredFrame
     blocks : list of Block
     """
-    parts, unit, weight_unit = _prepare(sources, spherical, largest_center)
+    parts, unit, weight_unit, guarded = _prepare(
+        sources, spherical, largest_center, unit_of=unit_of
+    )
     survey = _survey(parts)
     n_features, dtype = parts[0].shape[1], parts[0].values.dtype
     order = None if survey.counts is None else _by_frequency(survey.counts)
-    frame = _frame(parts, unit, weight_unit, spherical, order)
+    frame = _frame(parts, unit, weight_unit, spherical, order, guarded)
     ladder, mass_ladder = _ladders(parts, survey)
     mass = float(sum((ExactSum.of(part.weights) for part in parts), ExactSum()))
     blocks: list[Block] = []
@@ -118,12 +137,13 @@ def measure(
         # float32 scores of rows far from the origin would drown in rounding: they are measured
         # from the mean where it is the larger part of the rows' length. Labels are exact for any
         # shift.
-        length = float(np.sum(mean * mean))
-        if not spherical and 2 * length > square / mass:
+        if not spherical and _is_far(mean, square, mass, parts):
             frame = replace(frame, shift=mean.astype(dtype), shifted=True)
             norms = [None] * len(parts)
         blocks += _dense_blocks(parts, frame, norms)
     square = _total_square((block.norms, block.weights) for block in blocks)
+    away = mean - frame.origin
+    spread = max(0.0, square - mass * float(np.sum(away * away)))
     known = {name: getattr(frame, name) for name in Frame.__dataclass_fields__}
     known |= {"n_samples": survey.n_samples, "n_features": n_features}
     measured = MeasuredFrame(
@@ -133,10 +153,28 @@ def measure(
         mass=mass,
         mean=mean,
         total_square=square,
+        spread=spread if np.isfinite(spread) else np.inf,
     )
+    if measured.cancels and np.isfinite(square):
+        measured = replace(measured, spread=_spread(blocks, measured))
     for block in blocks:
         block.frame = measured
     return measured, blocks
+
+
+def _spread(blocks: list[Block], frame: MeasuredFrame) -> float:
+    """``Σ w |x - mean|²`` from the rows, where totals of squares do not determine it."""
+    mean = frame.mean[None]
+    center: BaseCodebook = (
+        NumeratorCodebook(mean, np.sum(mean * mean, axis=1))
+        if frame.is_sparse
+        else DenseCodebook(mean.astype(frame.dtype))
+    )
+    total = ExactSum()
+    for block in blocks:
+        labels = np.zeros(block.n_samples, dtype=np.int32)
+        total += ExactSum.of(own_distances(block, center, labels), block.weights)
+    return float(total)
 
 
 def glance(
@@ -163,13 +201,15 @@ def glance(
     -------
     Block
     """
-    parts, unit, weight_unit = _prepare([(X, weights)], spherical, largest_center)
+    parts, unit, weight_unit, guarded = _prepare(
+        [(X, weights)], spherical, largest_center, exact_only
+    )
     part = parts[0]
     if part.indices is not None:
         order = _by_frequency(_counts(part))
-        frame = _frame(parts, unit, weight_unit, spherical, order)
+        frame = _frame(parts, unit, weight_unit, spherical, order, guarded)
         return _sparse_blocks(parts, frame)[0]
-    frame = _frame(parts, unit, weight_unit, spherical, None)
+    frame = _frame(parts, unit, weight_unit, spherical, None, guarded)
     if exact_only:
         return _dense_blocks(parts, frame, [np.empty(0)])[0]
     values = part.values.reshape(part.shape)
@@ -177,7 +217,7 @@ def glance(
     n_sampled = int(np.clip(2**20 // max(1, part.shape[1]), 32, 1024))
     sample = values[:: max(1, len(values) // n_sampled)].astype(np.float64)
     mean = sample.mean(axis=0)
-    if not spherical and bool(np.sum(mean**2) > sample.var(axis=0).sum()):
+    if not spherical and bool(np.sum(mean**2) > sample.var(axis=0).sum()):  # not if it is infinite
         frame = replace(frame, shift=mean.astype(values.dtype), shifted=True)
     return _dense_blocks(parts, frame, [None])[0]
 
@@ -186,9 +226,13 @@ def glance(
 
 
 def _prepare(
-    sources: Sequence[Source], spherical: bool, largest_center: float
-) -> tuple[list[_Prepared], float, float]:
-    """Rows and weights in the engine's units, and the units."""
+    sources: Sequence[Source],
+    spherical: bool,
+    largest_center: float,
+    exact_only: bool = False,
+    unit_of: Literal["typical", "largest"] = "typical",
+) -> tuple[list[_Prepared], float, float, bool]:
+    """Rows and weights in the engine's units, the units, and whether fast scores need a guard."""
     parts = [_flat(X, weights) for X, weights in sources]
     heaviest = max(float(part.weights.max(initial=0.0)) for part in parts)
     weight_unit = power_of_two_unit(heaviest)
@@ -197,13 +241,69 @@ def _prepare(
             part.weights = part.weights / weight_unit
     if spherical:
         _make_unit_length(parts)
-        return parts, 1.0, weight_unit
-    largest = max(part.range()[0] for part in parts)
-    unit = power_of_two_unit(max(largest, largest_center))
+        return parts, 1.0, weight_unit, False
+    if exact_only:  # real arithmetic needs no unit
+        return parts, 1.0, weight_unit, False
+    largest = max(largest_center, *(part.range()[0] for part in parts))
+    if is_ordinary(largest):
+        return parts, 1.0, weight_unit, False
+    dtype = parts[0].values.dtype
+    smallest = min(part.range()[1] for part in parts)
+    bits = TermRange(largest, smallest, dtype == np.float32).bits
+    typical, counted = _magnitudes(parts, largest_center)
+    unit = lossless_unit(typical, bits, dtype)
+    if unit_of == "largest":
+        unit = power_of_two_unit(max(counted, largest_center))
     if unit != 1.0:
         for part in parts:
-            part.replace_values((part.values / unit).astype(part.values.dtype, copy=False))
-    return parts, unit, weight_unit
+            part.replace_values((part.values / unit).astype(dtype, copy=False))
+    # Long enough to fit any number of features, however large their entries are.
+    longest = largest / unit * np.sqrt(parts[0].shape[1])
+    return parts, unit, weight_unit, not longest <= longest_scored(parts[0])
+
+
+def _magnitudes(parts: list[_Prepared], otherwise: float) -> tuple[float, float]:
+    """Powers of two not above an entry in the middle, and the largest, of rows that count."""
+    from polymeans.kernels import exact
+
+    counts = np.zeros(exact.N_EXPONENTS, dtype=np.int64)
+    for part in parts:
+        exact.count_exponents(part.indptr, part.values, part.weights, counts)
+    if not counts.any():
+        return otherwise, otherwise
+    middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+    top = int(np.flatnonzero(counts)[-1])
+    return 2.0 ** (middle + exact.LOWEST - 1), 2.0 ** (top + exact.LOWEST - 1)
+
+
+def longest_scored(part: _Prepared) -> float:
+    """Norm up to which fast paths score these rows; those of CSR rows compute in float32."""
+    return LONGEST[np.dtype(np.float32) if part.indices is not None else part.values.dtype]
+
+
+def _is_far(
+    mean: NDArray[np.float64],
+    square: float,
+    mass: float,
+    parts: list[_Prepared],
+) -> bool:
+    """Whether the mean is the larger part of the rows' length: ``2 |mean|² > Σ w |x|² / W``."""
+    if not np.isfinite(square):  # squares are out of range
+        scale = float(np.abs(mean).max())
+        if scale == 0:
+            return False
+        square, mean = _scaled_square(parts, scale), mean / scale
+    return bool(2 * np.sum(mean * mean) > square / mass)
+
+
+def _scaled_square(parts: list[_Prepared], scale: float) -> float:
+    """``Σ w |x / scale|²``, for rows whose squares are out of range."""
+    total = ExactSum()
+    for part in parts:
+        scaled = part.values.reshape(part.shape) / scale
+        squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
+        total += ExactSum.of(squares, part.weights)
+    return float(total)
 
 
 def _flat(X: Rows, weights: NDArray[np.float64]) -> _Prepared:
@@ -301,6 +401,7 @@ def _frame(
     weight_unit: float,
     spherical: bool,
     order: NDArray[np.int64] | None,
+    guarded: bool,
 ) -> Frame:
     n_features, dtype = parts[0].shape[1], parts[0].values.dtype
     rank, n_used = np.empty(0, dtype=np.int32), n_features
@@ -318,6 +419,7 @@ def _frame(
         weight_unit=weight_unit,
         shift=np.zeros(n_used, dtype=dtype),
         shifted=False,
+        guarded=guarded,
         order=np.empty(0, dtype=np.int64) if order is None else order,
         rank=rank,
     )

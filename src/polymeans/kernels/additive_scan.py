@@ -20,7 +20,7 @@ from polymeans.kernels.compile import kernel
 from polymeans.kernels.dense import load_block
 from polymeans.kernels.emit import I64, LANES, lane_pointer, load_lanes, loop, smaller, splat
 from polymeans.kernels.masks import lowest_bit
-from polymeans.kernels.rows import exact_score
+from polymeans.kernels.rows import as_contested, exact_score, score_rounding
 from polymeans.kernels.streams import stream_products
 from polymeans.kernels.tiles import tile_scores
 
@@ -249,7 +249,16 @@ def label_scan_rows(
             else:
                 settled |= bit
                 labels[row] = settle(
-                    rows, row, book, table.cross, alpha, beta, buffers.lowest, lane, limit
+                    rows,
+                    row,
+                    norms[row],
+                    book,
+                    table.cross,
+                    alpha,
+                    beta,
+                    buffers.lowest,
+                    lane,
+                    limit,
                 )
 
 
@@ -271,10 +280,10 @@ def nearest_column(alpha, beta, cross, i, lane, limit):
 
 
 @kernel
-def settle(rows, row, book, cross, alpha, beta, lowest, lane, limit):
-    """Nearest by exact score among cells not above ``limit``; the lowest number wins ties."""
+def settle(rows, row, norm, book, cross, alpha, beta, lowest, lane, limit):
+    """Nearest by exact score among cells not above ``limit``, or that it is contested."""
     n_rows, n_columns = cross.shape
-    best = np.inf
+    best = rival = np.inf
     label = 0
     for i in range(n_rows):
         if lowest[i, lane] > limit:
@@ -283,9 +292,14 @@ def settle(rows, row, book, cross, alpha, beta, lowest, lane, limit):
             if alpha[i, lane] + (beta[j, lane] + cross[i, j]) <= limit:
                 score = exact_score(rows, row, book, i * n_columns + j)
                 if score < best:
+                    rival = best
                     best = score
                     label = i * n_columns + j
-    return label
+                else:
+                    rival = min(rival, score)
+    if rival - best > score_rounding(rows, row, norm, book, rival, label, best, label):
+        return label
+    return as_contested(label)
 
 
 @kernel

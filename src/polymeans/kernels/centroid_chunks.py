@@ -5,7 +5,13 @@ best scores are too close go through the chunks again, with exact scores.
 """
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.dense import FINITE_OR_INFINITE, load_block, score_error, two_best_lanes
+from polymeans.kernels.dense import (
+    FINITE_OR_INFINITE,
+    load_block,
+    score_error,
+    settled,
+    two_best_lanes,
+)
 from polymeans.kernels.rows import exact_score
 from polymeans.kernels.tiles import tile_scores
 
@@ -73,11 +79,12 @@ def settle_chunk(
     chosen,  # IN  (m,) rows that are not decided
     limits,  # IN  (n,)
     exact,  # INOUT (m,) best exact score so far
-    labels,  # INOUT (n,) and the centroid it belongs to
+    rivals,  # INOUT (m,) and the next
+    labels,  # INOUT (n,) the centroid that the best belongs to
     block,  # BUFFER (1, d)
     tile,  # BUFFER
 ):
-    """Exact scores of those centroids that could be nearest; lower numbers come first."""
+    """Exact scores of those centroids that could be nearest."""
     for position in range(chosen.shape[0]):
         i = chosen[position]
         x = load_block(rows.values, frame, i, i + 1, block)
@@ -87,6 +94,24 @@ def settle_chunk(
                 if panels.clusters[p, lane] >= 0 and tile.scores[0, lane] <= limits[i]:
                     j = base + panels.clusters[p, lane]
                     score = exact_score(rows, i, book, j)
-                    if score < exact[position] or (score == exact[position] and j < labels[i]):
+                    if score < exact[position]:
+                        rivals[position] = exact[position]
                         exact[position] = score
                         labels[i] = j
+                    else:
+                        rivals[position] = min(rivals[position], score)
+
+
+@kernel
+def mark_contested(
+    rows,  # IN  row container
+    book,
+    chosen,  # IN  (m,) rows that exact scores decided
+    exact,  # IN  (m,)
+    rivals,  # IN  (m,)
+    labels,  # INOUT (n,)
+):
+    """Mark the labels that rounding of exact scores could have decided."""
+    for position in range(chosen.shape[0]):
+        i = chosen[position]
+        labels[i] = settled(rows, i, book, exact[position], labels[i], rivals[position])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.rows import exact_score
+from polymeans.kernels.rows import as_contested, exact_score, score_rounding
 from polymeans.kernels.tiles import PANEL_BYTES, tile_scores, tile_two_best
 
 # Scores may be infinite (padding lanes), never NaN.
@@ -123,19 +123,31 @@ def settle(
     book,
     best,  # IN  exact score to beat, and the cluster it belongs to
     label,
+    rival,  # IN  smallest exact score of the others
     tile,  # BUFFER
 ):
-    """Nearest by exact score among the lanes that could be; the lowest index wins ties."""
+    """Nearest by exact score among the lanes that could be, its score, and the next score."""
     for p in range(first, last):
         tile_scores(block, b, b, b, b, panels.values[p], panels.starts[p], tile.scores)
         for lane in range(panels.clusters.shape[1]):
             j = panels.clusters[p, lane]
             if j >= 0 and tile.scores[0, lane] <= limit:
                 score = exact_score(rows, i, book, j)
-                if score < best or (score == best and j < label):
+                if score < best:
+                    rival = best
                     best = score
                     label = j
-    return best, label
+                elif j != label:
+                    rival = min(rival, score)
+    return best, label, rival
+
+
+@kernel
+def settled(rows, i, book, best, label, rival):
+    """A label by exact scores, marked as contested if rounding could be what decided."""
+    if rival - best > score_rounding(rows, i, 0.0, book, rival, label, best, label):
+        return label
+    return as_contested(label)
 
 
 @kernel
@@ -204,7 +216,8 @@ def assign_all(
             else:
                 n_settled += 1
                 limit = best[b] + 2 * reach
-                _, labels[i] = settle(
-                    rows, i, x, b, panels, 0, n_panels, limit, book, np.inf, -1, tile
+                exact, label, rival = settle(
+                    rows, i, x, b, panels, 0, n_panels, limit, book, np.inf, -1, np.inf, tile
                 )
+                labels[i] = settled(rows, i, book, exact, label, rival)
     return n_settled

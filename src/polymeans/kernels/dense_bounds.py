@@ -16,12 +16,13 @@ from polymeans.kernels.dense import (
     load_block,
     score_error,
     settle,
+    settled,
     two_best_lanes,
 )
 from polymeans.kernels.distances import quick_squared_distance
 from polymeans.kernels.masks import lowest_bit, possible_groups
 from polymeans.kernels.rounding import DOWN, FAR, LEAST, UP
-from polymeans.kernels.rows import exact_score
+from polymeans.kernels.rows import as_contested, exact_score
 from polymeans.kernels.tiles import PANEL_BYTES
 
 
@@ -192,6 +193,7 @@ def assign_lazy(
             candidate = square + 2 * best
             own_low = max(0.0, own[b] * (1 - blur) - faint)
             own_high = own[b] * (1 + blur) + faint
+            decided = True
             if candidate - 2 * reach > own_high:
                 label = a
             elif candidate + 2 * reach < own_low and second - best > 2 * reach:
@@ -200,17 +202,31 @@ def assign_lazy(
             else:
                 label = a
                 exact = exact_score(rows, i, book, a) if a >= 0 else np.inf
+                rival = np.inf
                 limit = min(best, 0.5 * (own_high - square) + reach) + 2 * reach
                 for g in range(n_groups):
                     looked = masks[b, g // 16] >> np.uint32(g % 16) & np.uint32(1)
                     if looked and first[b, g] <= limit:
                         panel = g * panels_per_group
                         end = min(panel + panels_per_group, n_panels)
-                        exact, label = settle(
-                            rows, i, x, b, panels, panel, end, limit, book, exact, label, tile
+                        exact, label, rival = settle(
+                            rows,
+                            i,
+                            x,
+                            b,
+                            panels,
+                            panel,
+                            end,
+                            limit,
+                            book,
+                            exact,
+                            label,
+                            rival,
+                            tile,
                         )
                 upper[i] = np.float32(np.sqrt(exact)) * UP + LEAST
-            labels[i] = label
+                decided = settled(rows, i, book, exact, label, rival) == label
+            labels[i] = label if decided else as_contested(label)
             least = square - 2 * reach
             base = np.float32(least - abs(least) * 2.0**-22)
             for c in range(masks.shape[1]):

@@ -12,13 +12,20 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.rounding import DOWN, LEAST, UP
-from polymeans.kernels.rows import exact_score, row_length, squared_distance
+from polymeans.kernels.rows import (
+    as_contested,
+    exact_score,
+    row_length,
+    score_rounding,
+    squared_distance,
+)
 
 
 class CentroidBounds(NamedTuple):
     """Bounds on the distances of all rows to all centroids, and between centroids."""
 
     longest: float  # largest centroid norm
+    longest_one: int  # whose it is
     half_gaps: np.ndarray  # (k, k) half the distance between centroids, rounded down
     drift: np.ndarray  # (k,) how far each centroid moved since the last call, rounded up
     lower: np.ndarray  # (n, k) bounds on distances
@@ -35,10 +42,11 @@ def assign_elkan(
     previous,  # IN  (n,) labels of the last call, -1: none
     labels,  # OUT (n,)
     own_score,  # BUFFER (block_rows,) float64
+    rival,  # BUFFER (block_rows,) float64 smallest score of the other centroids looked at
     bound,  # BUFFER (block_rows,) float32
 ):
     """Label of every row. Returns the number of scores that were computed."""
-    longest, half_gaps, drift, lower = bounds
+    longest, longest_one, half_gaps, drift, lower = bounds
     k = lower.shape[1]
     block_rows = own_score.shape[0]
     examined = 0
@@ -51,6 +59,7 @@ def assign_elkan(
             labels[i] = label
             score, nearer, farther = _measure(rows, i, book, label, norms[i], longest)
             own_score[i - b0] = score
+            rival[i - b0] = np.inf
             bound[i - b0] = farther
             lower[i, label] = nearer
         examined += b1 - b0
@@ -59,16 +68,27 @@ def assign_elkan(
             for i in range(b0, b1):
                 a = labels[i]
                 u = bound[i - b0]
-                # Strictly nearer to its own centroid: a tie must still be settled by index.
+                # Strictly nearer to its own centroid: a tie must still be decided.
                 if a == j or u < lower[i, j] or u < gaps[a]:
                     continue
                 score, nearer, farther = _measure(rows, i, book, j, norms[i], longest)
                 examined += 1
                 lower[i, j] = nearer
-                if score < own_score[i - b0] or (score == own_score[i - b0] and j < a):
+                if score < own_score[i - b0]:
                     labels[i] = j
+                    rival[i - b0] = own_score[i - b0]
                     own_score[i - b0] = score
                     bound[i - b0] = farther
+                else:
+                    rival[i - b0] = min(rival[i - b0], score)
+        for i in range(b0, b1):
+            if rival[i - b0] < np.inf:
+                best, label = own_score[i - b0], labels[i]
+                slack = score_rounding(
+                    rows, i, norms[i], book, rival[i - b0], longest_one, best, longest_one
+                )
+                if not rival[i - b0] - best > slack:
+                    labels[i] = as_contested(label)
     return examined
 
 

@@ -27,6 +27,9 @@ N_BINS = 70
 #: Exponent of the lowest bit of the lowest bin.
 LOWEST = -1088
 
+#: Binary exponents of float64 numbers, from ``LOWEST`` on.
+N_EXPONENTS = 2200
+
 _MASK = (1 << BIN_BITS) - 1
 
 
@@ -57,9 +60,19 @@ def add_to_bins(
 
 @kernel
 def add_products_to_bins(a, b, lo, hi, bins):
-    """Add ``a[i] * b[i]``, each product rounded once, for i in lo:hi."""
+    """Add ``a[i] * b[i]``, each product rounded once, for i in lo:hi; whether any is infinite.
+
+    Where ``b[i]`` is zero, so is the product.
+    """
+    infinite = False
     for i in range(lo, hi):
-        add_to_bins(a[i] * b[i], bins)
+        if b[i] != 0.0:
+            product = a[i] * b[i]
+            if abs(product) < np.inf:
+                add_to_bins(product, bins)
+            else:
+                infinite = True
+    return infinite
 
 
 @kernel
@@ -255,6 +268,21 @@ def range_of_terms(
             if term > 0.0:
                 smallest = min(smallest, term)
     return largest, smallest, n_wide
+
+
+@kernel
+def count_exponents(
+    indptr,  # IN  (n + 1,) where each row begins in the values
+    values,  # IN  flat
+    weights,  # IN  (n,)
+    counts,  # INOUT (N_EXPONENTS,)
+):
+    """How many entries of rows that count have which binary exponent."""
+    for i in range(indptr.shape[0] - 1):
+        if weights[i] != 0.0:
+            for p in range(indptr[i], indptr[i + 1]):
+                if values[p] != 0:
+                    counts[math.frexp(np.float64(values[p]))[1] - LOWEST] += 1
 
 
 @kernel

@@ -16,7 +16,7 @@ from polymeans.kernels.factored_products import (
     apply_last_to_sparse,
     compare_first,
 )
-from polymeans.kernels.rows import exact_score
+from polymeans.kernels.rows import as_contested, exact_score, score_rounding
 
 
 class ScoreBounds(NamedTuple):
@@ -69,16 +69,23 @@ def decide_block(
             apply_first(chain, source, first, target)
         n_settled += 1
         label = -1
-        least = np.inf
+        least = rival = np.inf
+        longest = 0
         for j in range(chain.heights[-1]):
             low = np.float64(bounds.offsets[j]) - np.float64(target[j, r])
             # Written so that a NaN remains a candidate.
             if not low - bounds.slopes[j] * norm > limit:
                 score = exact_score(rows, i, book, j)
+                if book.half_norms[j] > book.half_norms[longest]:
+                    longest = j
                 if label < 0 or score < least:
+                    rival = least
                     least = score
                     label = j
-        labels[i] = label
+                else:
+                    rival = min(rival, score)
+        slack = score_rounding(rows, i, norm, book, rival, label, least, longest)
+        labels[i] = label if rival - least > slack else as_contested(label)
     return n_settled
 
 

@@ -3,10 +3,10 @@
 ``add_row``, ``exact_score`` and ``squared_distance`` are written once for each container here, so
 that sums, Elkan's bounds and tie-breaking are written once for both.
 
-``exact_score`` defines labels in the whole library: *Lloyd's label of a row is the centroid with
-the smallest exact score, the lowest index among equals*. Fast paths may only skip a centroid
-whose exact score is certainly larger. It is float64, in a fixed order of operations without
-contraction or reassociation, so every algorithm and every thread gets the same bits.
+``exact_score`` is what fast paths turn to where they cannot tell two centroids apart. It is
+float64, in a fixed order of operations without contraction or reassociation. Scores that differ by
+no more than their rounding (``score_rounding``) leave a row *contested*: its label is written as
+``as_contested(label)``, and :mod:`polymeans.kernels.nearest` decides without rounding.
 """
 
 from typing import NamedTuple
@@ -44,6 +44,7 @@ class Book(NamedTuple):
     numerators: np.ndarray
     denominators: np.ndarray
     half_norms: np.ndarray  # half the squared norm of each centroid (sparse rows)
+    n_terms: int  # features that the norms were summed over (sparse rows)
 
 
 class GridBook(NamedTuple):
@@ -53,6 +54,8 @@ class GridBook(NamedTuple):
     sizes: np.ndarray  # (p,)
     half_norms: np.ndarray  # (k,) half the squared norm of each centroid (sparse rows)
     multiply: bool
+    longest: float  # no combination of protocentroids' norms exceeds it (sparse rows)
+    n_terms: int  # features that the norms were summed over (sparse rows)
 
 
 def _is(argument, kind) -> bool:
@@ -205,6 +208,49 @@ def _exact_grid_score(rows):
         return book.half_norms[j] - total
 
     return score_sparse
+
+
+def score_rounding(rows, i, norm, book, score, j, best, label):
+    """Centroids whose exact scores differ by no more than this may be in the other order."""
+    raise RuntimeError("score_rounding is compiled")  # pragma: no cover
+
+
+@overload(score_rounding)
+def _score_rounding(rows, i, norm, book, score, j, best, label):
+    if _is(rows, DenseArrays):
+
+        def rounding_dense(rows, i, norm, book, score, j, best, label):
+            # Two roundings in each square and one for each addition, relative to the distances;
+            # squares too small for float64 vanish.
+            n_terms = rows.values.shape[1] + 16
+            return n_terms * (2.0**-53 * (score + best) + 2.0**-1070)
+
+        return rounding_dense
+    if _is(book, GridBook):
+
+        def rounding_combinations(rows, i, norm, book, score, j, best, label):
+            n_stored = rows.indptr[i + 1] - rows.indptr[i] + 16
+            n_terms = book.n_terms + 64
+            longest = book.longest
+            return 2.0**-51 * (n_stored * norm * longest + n_terms * longest * longest)
+
+        return rounding_combinations
+
+    def rounding_sparse(rows, i, norm, book, score, j, best, label):
+        # Of the product with the row, and of the centroid's squared norm; twice each, for the
+        # quotients that centroids are.
+        n_stored = rows.indptr[i + 1] - rows.indptr[i] + 16
+        half = max(book.half_norms[j], book.half_norms[label])
+        n_terms = book.n_terms + 32
+        return 2.0**-51 * (n_stored * norm * np.sqrt(2.0 * half) + n_terms * half)
+
+    return rounding_sparse
+
+
+@kernel
+def as_contested(label):
+    """How a label is written whose row has another centroid as near, as far as scores can tell."""
+    return -2 - label
 
 
 def squared_distance(rows, norm, score):

@@ -17,12 +17,16 @@ from numba.extending import overload
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.halves import as_half_bits, half_as_float32
 from polymeans.kernels.rounding import round_down, round_up
-from polymeans.kernels.rows import SparseArrays, exact_score
+from polymeans.kernels.rows import SparseArrays, as_contested, exact_score, score_rounding
 from polymeans.kernels.streams import bracket, sift, stream_products
 
 # Features transposed at a time: clusters write, one after another, to the same cache lines of 64
 # rows of the table, which stay in the first-level cache meanwhile.
 _TRANSPOSED = 64
+
+# The relative error of a product, which a row's reach is its norm times of, is at least that of
+# rounding to a half, 2**-11.
+_NORM_OF_REACH = 2.0**11
 
 
 class StreamedRows(NamedTuple):
@@ -67,25 +71,30 @@ def settle(
     ceiling,
     exact,  # IN  exact score to beat, and the cluster it belongs to (-1: none)
     label,
+    norm,  # IN  at least the row's norm
 ):
-    """Nearest among the possible columns by exact score; the lowest index wins ties.
+    """Nearest among the possible columns by exact score.
 
-    Returns the label, its exact score and the best exact score among the losers.
+    Returns the label, how its score may be wrong at most, its score, and the next score.
     """
     rival = np.inf
+    longest = max(label, 0)
     for column in range(scores.shape[0]):
         if scores[column] <= ceiling:
             j = clusters[column]
             if j < 0:  # padding
                 continue
             score = exact_score(rows, i, book, j)
-            if score < exact or (score == exact and j < label):
-                rival = min(rival, exact)
+            if book.half_norms[j] > book.half_norms[longest]:
+                longest = j
+            if score < exact:
+                rival = exact
                 exact = score
                 label = j
             else:
                 rival = min(rival, score)
-    return label, exact, rival
+    slack = score_rounding(rows, i, norm, book, rival, longest, exact, longest)
+    return label, slack, exact, rival
 
 
 @kernel
@@ -109,11 +118,14 @@ def assign_full(
         n_possible, label, others = sift(scores, ceiling)
         if n_possible > 1:
             n_exact += 1
-            label, exact, rival = settle(
-                rows.arrays, i, book, columns.clusters, scores, ceiling, np.inf, -1
+            norm = _NORM_OF_REACH * np.float64(rows.reaches[i])
+            label, slack, exact, rival = settle(
+                rows.arrays, i, book, columns.clusters, scores, ceiling, np.inf, -1, norm
             )
-            ceiling = round_up(exact)
-            others = min(others, round_down(rival))
+            ceiling = round_up(exact + slack)
+            others = min(others, round_down(rival - slack))
+            if not rival - exact > slack:
+                label = as_contested(label)
         labels[i] = label
         own_ceiling[i] = ceiling
         others_floor[i] = others
@@ -170,11 +182,14 @@ def assign_moved(
                     rival_label = a
         if contested:
             n_exact += 1
-            label, exact, rival = settle(
-                rows.arrays, i, book, moved.clusters, scores, ceiling, exact, rival_label
+            norm = _NORM_OF_REACH * np.float64(rows.reaches[i])
+            label, slack, exact, rival = settle(
+                rows.arrays, i, book, moved.clusters, scores, ceiling, exact, rival_label, norm
             )
-            ceiling = round_up(exact)
-            others = min(others, round_down(rival))
+            ceiling = round_up(exact + slack)
+            others = min(others, round_down(rival - slack))
+            if not rival - exact > slack:
+                label = as_contested(label)
         labels[i] = label
         own_ceiling[i] = ceiling
         others_floor[i] = min(others_floor[i], others)

@@ -229,7 +229,9 @@ def polish(
 ) -> NDArray[np.float64]:
     """Some moves on all rows."""
     points = runner.take(np.arange(runner.frame.n_samples))
-    weights = runner.weights
+    # Rows that do not count may be so far out that distances to them are infinite.
+    counted = runner.weights > 0
+    points, weights = points[counted], runner.weights[counted]
     mean = weights @ points / weights.sum() if aggregator == "sum" else 0.0
     problem = GridProblem(points - mean, weights, sizes, aggregator)
     start = vectors.copy()
