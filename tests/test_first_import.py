@@ -50,20 +50,29 @@ def test_a_fit_works_after_the_first_one_was_interrupted():
 
 def test_an_interrupt_waits_for_the_end_of_the_block():
     steps = []
-    with pytest.raises(KeyboardInterrupt):
+
+    def interrupted():
         with _first_import._interrupts_deferred():
             signal.raise_signal(signal.SIGINT)
             steps.append("after the signal")
         steps.append("after the block")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert steps == ["after the signal"]
 
 
 def test_the_handler_is_put_back():
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(ImportError):
+    before, during = signal.getsignal(signal.SIGINT), []
+
+    def failing():
         with _first_import._interrupts_deferred():
-            assert signal.getsignal(signal.SIGINT) is not before
+            during.append(signal.getsignal(signal.SIGINT))
             raise ImportError
+
+    with pytest.raises(ImportError):
+        failing()
+    assert during != [before]
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -106,13 +106,15 @@ def test_plots(name, container):
             draw(model, X, ax)
         message = str(caught.value)
         if has_kernel and plot in NEEDS_CENTERS:
-            assert "cluster_centers_" in message and "plot_learned_space" in message
+            assert "cluster_centers_" in message
+            assert "plot_learned_space" in message
         elif "cg" in name and plot == "plot_learned_space":
             assert 'solver="exact"' in message
         elif "no view" in name and "view" in plot:
             assert "no clusters were found" in message
         else:
-            assert type(model).__name__ in message and "needs" in message
+            assert type(model).__name__ in message
+            assert "needs" in message
 
 
 def test_sizes_of_clusters_of_a_kernel_include_empty_ones():
