@@ -44,7 +44,7 @@ def check_real(
 
     Calculate with what is returned: numpy takes neither fractions nor integers of any size.
     """
-    number = _as_float(value)
+    number = as_float(value)
     if not (np.isfinite(number) and smallest <= number <= largest):
         wanted = f"a finite number of at least {smallest}"
         if np.isfinite(largest):
@@ -55,7 +55,7 @@ def check_real(
 
 def check_positive(name: str, value: Any, remedy: str = "", largest: float = np.inf) -> float:
     """``value`` as a float; an error unless it is finite, above zero and at most ``largest``."""
-    number = _as_float(value)
+    number = as_float(value)
     if not (np.isfinite(number) and 0 < number <= largest):
         wanted = "a finite number larger than 0"
         if np.isfinite(largest):
@@ -64,7 +64,7 @@ def check_positive(name: str, value: Any, remedy: str = "", largest: float = np.
     return number
 
 
-def _as_float(value: Any) -> float:
+def as_float(value: Any) -> float:
     """A number as a float, infinite where none is large enough; NaN for what is no number."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return np.nan

@@ -8,27 +8,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans.inspection._style import count
 
-#: Why an attribute of a fitted model is None, and what to do.
-_WHY_NONE = {
-    "cluster_centers_": (
-        "Centers in the space of a kernel are no vectors of features. Use plot_learned_space, or "
-        "fit a model without a kernel."
-    ),
-    "centers_in_space_": (
-        'solver="cg" does not compute the directions of the learned space. Use '
-        'n_components=500, or solver="exact" where rows or features are few.'
-    ),
-}
-
 
 def check_has(model: Any, attribute: str) -> None:
     """Raise unless the model is fitted and has the attribute."""
     check_is_fitted(model)
     if not hasattr(model, attribute):
         raise TypeError(f"This plot needs {attribute}, which {type(model).__name__} has not.")
-    if getattr(model, attribute) is None:
-        reason = _WHY_NONE.get(attribute, "")
-        raise TypeError(f"This plot needs {attribute}, which is None for {model!r}. {reason}")
+    if attribute == "cluster_centers_" and model.cluster_centers_ is None:
+        raise TypeError(
+            f"This plot needs cluster_centers_, which is None for {model!r}: centers in the space "
+            "of a kernel are no vectors of features. Use plot_learned_space, or fit a model "
+            "without a kernel."
+        )
 
 
 def as_models(estimators: Any, attribute: str) -> list[Any]:
