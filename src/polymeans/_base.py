@@ -4,6 +4,7 @@ An estimator gives its codebook and its starts; the rest is the same for all.
 """
 
 import logging
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,16 +20,18 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
+from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState, RowsInfo, all_or_nothing
 from polymeans._validation import (
     check_integer,
     check_n_threads,
     check_real,
     check_rows,
+    check_seed,
+    check_verbose,
     check_weights,
     is_name,
 )
@@ -96,23 +99,29 @@ class CentroidEstimator(
         """
         with all_or_nothing(self):
             self._check_parameters()
-            X = check_rows(self, X, reset=True)
-            weights = check_weights(sample_weight, X)
-            data = {"X": X, "metadata": {"sample_weight": sample_weight}}
-            best = self._fit([(X, weights)], data)
+            rows = check_rows(self, X, reset=True)
+            weights = check_weights(sample_weight, rows)
+            data = {
+                # Rows without the names that were given would be warned about in each callback.
+                "X": X if hasattr(self, "feature_names_in_") else rows,
+                "y": y,
+                "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
+            }
+            best = self._fit([(rows, weights)], data)
         self._warn(best)
         return self
 
     def _fit(self, sources: Sequence[Source], data: dict[str, Any], blocks: bool = False) -> Run:
         """Fit to checked rows, in one piece or (``blocks``) block by block."""
+        self._fix_parameters()
         info = RowsInfo.of(sources)
         start = self._check_start(info)
         n_runs = self._n_runs(start)
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         progress = FitProgress(self, n_runs, self.max_iter, data)
         state = self._state_class(sources, start, rng)
         best: Run | None = None
-        work = self._passes() * info.n_stored * self._n_centroids
+        work = self._passes() * info.n_stored * self._n_requested
         # Squares of extreme values may be out of range: what is infinite then is looked after.
         with self._threads(work), np.errstate(all="ignore"):
             self._find_space(state)
@@ -267,6 +276,11 @@ class CentroidEstimator(
     def _n_features_out(self) -> int:
         return self._n_centroids
 
+    @property
+    def _n_centroids(self) -> int:
+        """Number of fitted centroids; parameters may have changed since the fit."""
+        return math.prod(len(part) for part in self._fitted_vectors())
+
     def __sklearn_tags__(self) -> Any:
         """Tags: sparse rows are accepted."""
         tags = super().__sklearn_tags__()
@@ -278,8 +292,8 @@ class CentroidEstimator(
 
     @property
     @abstractmethod
-    def _n_centroids(self) -> int:
-        """Number of centroids, by the parameters."""
+    def _n_requested(self) -> int:
+        """Number of centroids that the parameters ask for."""
 
     @abstractmethod
     def _check_own_parameters(self) -> None:
@@ -299,7 +313,7 @@ class CentroidEstimator(
 
     @abstractmethod
     def _vectors(self, codebook: Any, state: Any) -> dict[str, Any]:
-        """Attributes that ``predict`` needs, for callbacks in the middle of a fit."""
+        """Attributes that methods of a fitted estimator need, for callbacks during a fit."""
 
     @abstractmethod
     def _attributes(self, run: Run, state: Any) -> dict[str, Any]:
@@ -329,6 +343,9 @@ class CentroidEstimator(
         """How labels are found, where there is a choice."""
         return "auto"
 
+    def _fix_parameters(self) -> None:
+        """Keep the parameters that say what fitted vectors mean: they may change after a fit."""
+
     def _find_space(self, state: Any) -> None:
         """Replace the state's sources by rows in the coordinates they are clustered in."""
 
@@ -347,7 +364,7 @@ class CentroidEstimator(
     @property
     def _shift_tol(self) -> float:
         """Shift of the centroids, relative to the spread of the rows, at which to stop."""
-        return self.tol
+        return float(self.tol)
 
     def _kind_of(self, codebook: BaseCodebook) -> str | None:
         """Kind of assigner for new rows; None: the codebook's own."""
@@ -368,6 +385,7 @@ class CentroidEstimator(
     # --- the parts of a fit ------------------------------------------------------------------
 
     def _threads(self, work: int) -> Threads:
+        import_numba()
         return Threads(1 if work < _POOLED else self.n_threads, self._uses_blas)
 
     def _check_parameters(self) -> None:
@@ -376,9 +394,9 @@ class CentroidEstimator(
             check_integer("n_init", self.n_init, 1, 'Use "auto" if unsure.')
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0.0, "Use 0 to run until no label changes.")
+        check_seed(self.random_state)
         check_n_threads(self.n_threads)
-        if not isinstance(self.verbose, bool):
-            check_integer("verbose", self.verbose, 0, "1 logs each start, 2 each iteration.")
+        check_verbose(self.verbose)
 
     def _runs_from_given(self) -> int:
         """One run from explicit vectors, whatever ``n_init`` is."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from polymeans._base import CentroidEstimator, warn_of_missing_clusters
 from polymeans._fit_state import FitState, RowsInfo
-from polymeans._validation import check_choice, check_initial_centers, check_integer
+from polymeans._validation import check_choice, check_initial_centers, check_integer, is_name
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook
@@ -19,7 +19,7 @@ class SeededEstimator(CentroidEstimator):
     """Base of estimators with parameters ``n_clusters``, ``init`` and ``n_init``."""
 
     @property
-    def _n_centroids(self) -> int:
+    def _n_requested(self) -> int:
         return self.n_clusters
 
     def _check_own_parameters(self) -> None:
@@ -49,7 +49,7 @@ class SeededEstimator(CentroidEstimator):
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str) and not callable(start):
             return self._runs_from_given()
-        if self.n_init == "auto":
+        if is_name(self.n_init, "auto"):
             return 10 if callable(start) or start == "random" else 1
         return int(self.n_init)
 

@@ -1,36 +1,108 @@
 """Checks of parameters and input, with errors that name the parameter, its value and a remedy."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+#: Largest integer that numpy counts with.
+_MOST = 2**63 - 1
 
-def check_integer(name: str, value: Any, smallest: int, remedy: str = "") -> None:
-    """Raise unless ``value`` is an integer of at least ``smallest``."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= smallest:
+#: Threads at most: more than any machine has cores, and few enough to be started.
+_MOST_THREADS = 2**15
+
+#: Largest ``effort``: a search of a second would take hours, and its starts much memory.
+MOST_EFFORT = 1e4
+
+#: Characters of a value that are repeated in an error.
+_LONGEST_TEXT = 200
+
+
+def check_integer(
+    name: str, value: Any, smallest: int, remedy: str = "", largest: int = _MOST
+) -> None:
+    """Raise unless ``value`` is an integer from ``smallest`` to ``largest``."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if is_integer and smallest <= int(value) <= largest:
         return
-    _reject(name, value, f"an integer of at least {smallest}", remedy)
+    too_large = is_integer and int(value) > largest
+    limits = f"from {smallest} to {largest}" if too_large else f"of at least {smallest}"
+    _reject(name, value, f"an integer {limits}", remedy)
 
 
-def check_real(name: str, value: Any, smallest: float, remedy: str = "") -> None:
-    """Raise unless ``value`` is a finite number of at least ``smallest``."""
-    if isinstance(value, Real) and not isinstance(value, bool):
-        if np.isfinite(float(value)) and float(value) >= smallest:
-            return
-    _reject(name, value, f"a finite number of at least {smallest}", remedy)
+def check_real(
+    name: str, value: Any, smallest: float, remedy: str = "", largest: float = np.inf
+) -> float:
+    """``value`` as a float; an error unless it is finite and within the limits.
+
+    Calculate with what is returned: numpy takes neither fractions nor integers of any size.
+    """
+    number = as_float(value)
+    if not (np.isfinite(number) and smallest <= number <= largest):
+        wanted = f"a finite number of at least {smallest}"
+        if np.isfinite(largest):
+            wanted = f"a finite number from {smallest:g} to {largest:g}"
+        _reject(name, value, wanted, remedy)
+    return number
 
 
-def check_positive(name: str, value: Any, remedy: str = "") -> None:
-    """Raise unless ``value`` is a finite number above zero."""
-    if isinstance(value, Real) and not isinstance(value, bool):
-        if np.isfinite(float(value)) and float(value) > 0:
-            return
-    _reject(name, value, "a finite number larger than 0", remedy)
+def check_positive(name: str, value: Any, remedy: str = "", largest: float = np.inf) -> float:
+    """``value`` as a float; an error unless it is finite, above zero and at most ``largest``."""
+    number = as_float(value)
+    if not (np.isfinite(number) and 0 < number <= largest):
+        wanted = "a finite number larger than 0"
+        if np.isfinite(largest):
+            wanted = f"a finite number larger than 0 and at most {largest:g}"
+        _reject(name, value, wanted, remedy)
+    return number
+
+
+def as_float(value: Any) -> float:
+    """A number as a float, infinite where none is large enough; NaN for what is no number."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:  # integers and fractions can be larger than any float
+        return np.inf
+
+
+def check_boolean(name: str, value: Any) -> None:
+    """Raise unless ``value`` is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        _reject(name, value, "True or False")
+
+
+def check_verbose(value: Any) -> None:
+    """Raise unless ``value`` is a boolean or an integer that is not negative."""
+    if not isinstance(value, bool | np.bool_):
+        check_integer("verbose", value, 0, "1 logs each start, 2 each iteration.")
+
+
+def check_seed(value: Any) -> RandomState:
+    """The random numbers that ``random_state`` stands for."""
+    try:
+        return check_random_state(value)
+    except (ValueError, TypeError, OverflowError):
+        _reject(
+            "random_state",
+            value,
+            "None, an integer from 0 to 2**32 - 1, or a numpy.random.RandomState",
+        )
+
+
+def is_flat_sequence(value: Any) -> bool:
+    """Whether ``value`` is a sequence of single values: a tuple, list or array, but no text."""
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        return False
+    return isinstance(value, Sequence) or getattr(value, "ndim", 0) == 1
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...], remedy: str = "") -> None:
@@ -46,20 +118,44 @@ def is_name(value: Any, name: str) -> bool:
 
 def check_n_threads(value: Any) -> None:
     """Raise unless ``value`` is None or a non-zero integer."""
-    if value is None or (
-        isinstance(value, Integral) and not isinstance(value, bool) and value != 0
-    ):
+    if value is None:
         return
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        if value != 0 and abs(int(value)) <= _MOST_THREADS:
+            return
     _reject(
-        "n_threads", value, "None, a positive integer, or a negative one counted from the cores"
+        "n_threads",
+        value,
+        f"None, an integer from 1 to {_MOST_THREADS}, or a negative one counted from the cores",
     )
 
 
-def _reject(name: str, value: Any, wanted: str, remedy: str = "") -> None:
+def _reject(name: str, value: Any, wanted: str, remedy: str = "") -> NoReturn:
     kind = ValueError if isinstance(value, Real | str) else TypeError
     # scikit-learn's tools expect ValueError for values of the right kind, TypeError otherwise.
-    message = f"{name} must be {wanted}, got {value!r}."
+    message = f"{name} must be {wanted}, got {shown(value)}."
     raise kind(f"{message} {remedy}".strip())
+
+
+@contextmanager
+def errors_that_name(name: str) -> Iterator[None]:
+    """Put the name of a parameter in front of errors that other libraries raise about it."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        if name in str(error):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} cannot be used: {error}") from error
+
+
+def shown(value: Any) -> str:
+    """``repr(value)`` for an error, cut where it is longer than anyone would read."""
+    try:
+        text = repr(value)
+    except Exception:  # Python writes no integers of more than 4300 digits
+        text = f"an object of type {type(value).__name__} that cannot be written"
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> Any:
@@ -77,7 +173,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
     with np.errstate(over="ignore", invalid="ignore"):
         X = validate_data(
             estimator,
-            X,
+            _in_native_order(X),
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             order="C",
@@ -85,11 +181,17 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
             ensure_all_finite=finite,
             reset=reset,
         )
-    if sp.issparse(X):
-        if not X.data.dtype.isnative:
-            X = X.astype(X.dtype.newbyteorder("="))
+    return X if sp.issparse(X) else np.ascontiguousarray(X)
+
+
+def _in_native_order(X: Any) -> Any:
+    """The same rows in the byte order of this machine; a copy where they have another.
+
+    scikit-learn takes float32 of another byte order for a type that has to become float64.
+    """
+    if not (isinstance(X, np.ndarray) or sp.issparse(X)) or X.dtype.isnative:
         return X
-    return np.ascontiguousarray(X, dtype=X.dtype.newbyteorder("="))
+    return X.astype(X.dtype.newbyteorder("="))
 
 
 def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
@@ -137,11 +239,11 @@ def check_initial_centers(
     """
     if sp.issparse(value):
         value = value.toarray()
-    if np.iscomplexobj(value):
-        raise ValueError(f"{name} is complex; initial centers must be real numbers.")
     try:
+        if np.iscomplexobj(value):
+            raise ValueError("it is complex")
         array = np.asarray(value, dtype=dtype, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{name} must be {choices}, got {type(value).__name__}: {error}."
         ) from None
@@ -172,13 +274,8 @@ def check_labels(
     -------
     ndarray of shape (len(sizes), n_samples)
     """
-    if not hasattr(labels, "__len__") or isinstance(labels, dict):
-        raise TypeError(
-            f"{name} must be the name of a method or labels, one for each row and clustering, got "
-            f"{labels!r}."
-        )
-    if not sp.issparse(labels) and np.asarray(labels).dtype.kind not in "biuf":
-        raise TypeError(f"{name} must have integers as labels, from 0 to n_clusters - 1.")
+    if not sp.issparse(labels):
+        _check_are_labels(name, labels)
     labels = check_array(labels, dtype=np.float64, ensure_2d=False, input_name=name)
     labels = labels.reshape(len(labels), -1)
     if labels.shape != (n_samples, len(sizes)):
@@ -193,3 +290,18 @@ def check_labels(
             f"{labels.min():g} to {labels.max():g} for n_clusters={sizes}."
         )
     return np.ascontiguousarray(labels.T.astype(np.int32))
+
+
+def _check_are_labels(name: str, labels: Any) -> None:
+    """Raise unless ``labels`` are an array of numbers."""
+    try:
+        array = np.asarray(labels)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0)
+    if array.ndim == 0 or array.size == 0:
+        raise TypeError(
+            f"{name} must be the name of a method or labels, one for each row and clustering, got "
+            f"{shown(labels)}."
+        )
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must have integers as labels, from 0 to n_clusters - 1.")

@@ -186,7 +186,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         check_is_fitted(self, "protocentroids_")
         dtype = self.protocentroids_[0].dtype
         wide = [part.astype(np.float64) for part in self.protocentroids_]
-        return combine(wide, self.aggregator).astype(dtype)
+        return combine(wide, self._aggregator).astype(dtype)
 
     def predict_protolabels(self, X: Any) -> NDArray[np.int32]:
         """Protocentroids of each row's nearest centroid.
@@ -214,16 +214,20 @@ class KhatriRaoKMeans(CentroidEstimator):
 
     @property
     def _fitted_sizes(self) -> tuple[int, ...]:
-        """Sizes of the fitted sets; parameters may have changed since."""
+        """Sizes of the fitted sets; the parameter may have changed since."""
         return tuple(len(part) for part in self.protocentroids_)
 
     @property
-    def _n_centroids(self) -> int:
+    def _n_requested(self) -> int:
         return math.prod(self._sizes)
 
+    def _fix_parameters(self) -> None:
+        self._fixed_aggregator = self.aggregator
+
     @property
-    def _n_features_out(self) -> int:
-        return math.prod(self._fitted_sizes)
+    def _aggregator(self) -> str:
+        """How fitted protocentroids combine; the parameter may have changed since."""
+        return getattr(self, "_fixed_aggregator", self.aggregator)
 
     def _passes(self) -> int:
         # The search costs some hundred passes over a summary of the rows.
@@ -247,7 +251,7 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _start(self, state: FitState) -> BaseCodebook:
         runner, start, rng = state.runner, state.start, state.rng
         frame = runner.frame
-        sizes, stored = self._sizes, self._stores(frame)
+        sizes, stored = self._sizes, self._stores(frame, self._n_requested)
         if callable(start):
             given = start(state.all_rows(), self.n_protocentroids, random_state=rng)
             start = check_sets(given, sizes, frame.n_features, frame.dtype)
@@ -260,7 +264,7 @@ class KhatriRaoKMeans(CentroidEstimator):
             return make_grid(frame, self._decomposed_kmeans(runner, rng), self.aggregator, stored)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         vectors, passes = search.starting_vectors(
-            runner, sizes, self.aggregator, start, self.effort, generator
+            runner, sizes, self.aggregator, start, float(self.effort), generator
         )
         if self.verbose:
             logger.info("start found by %r, worth %.1f passes over the rows", start, passes)
@@ -269,9 +273,9 @@ class KhatriRaoKMeans(CentroidEstimator):
 
     def _decomposed_kmeans(self, runner: BaseRunner, rng: Any) -> list[NDArray[Any]]:
         """Protocentroids of the centroids of plain k-means, clusters weighted by their mass."""
-        n_clusters = min(self._n_centroids, int(np.count_nonzero(runner.weights)))
+        n_clusters = min(self._n_requested, int(np.count_nonzero(runner.weights)))
         start = codebook_of_rows(runner, METHODS["k-means++"](runner, n_clusters, rng))
-        run = descend(runner, start, max_iter=self.max_iter, tol=self.tol)
+        run = descend(runner, start, max_iter=self.max_iter, tol=self._shift_tol)
         masses = runner.masses(run.labels, n_clusters)
         used = masses > 0
         return decompose_centroids(
@@ -282,14 +286,14 @@ class KhatriRaoKMeans(CentroidEstimator):
             random_state=rng,
         ).protocentroids
 
-    def _stores(self, frame: Frame) -> bool:
+    def _stores(self, frame: Frame, n_clusters: int) -> bool:
         if not is_name(self.store_centroids, "auto"):
             return bool(self.store_centroids)
         itemsize = frame.dtype.itemsize + 8
-        return self._n_centroids * frame.n_features * itemsize <= _STORED_BYTES
+        return n_clusters * frame.n_features * itemsize <= _STORED_BYTES
 
     def _largest_center(self, vectors: list[NDArray[Any]]) -> float:
-        if self.aggregator == "sum":
+        if self._aggregator == "sum":
             return super()._largest_center(vectors)
         return float(np.prod([float(np.abs(part).max()) for part in vectors]))
 
@@ -300,7 +304,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         return self.protocentroids_
 
     def _codebook(self, frame: Frame, vectors: list[NDArray[Any]]) -> BaseCodebook:
-        return make_grid(frame, vectors, self.aggregator, self._stores(frame))
+        return make_grid(frame, vectors, self._aggregator, self._stores(frame, self._n_centroids))
 
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
         sizes = self._sizes
@@ -312,14 +316,14 @@ class KhatriRaoKMeans(CentroidEstimator):
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_passes_": run.n_iter + run.notes.get("passes", 0.0),
-            "n_clusters_": self._n_centroids,
+            "n_clusters_": self._n_requested,
             "n_parameters_": int(sum(part.size for part in sets)),
-            "compression_": self._n_centroids / sum(sizes),
+            "compression_": self._n_requested / sum(sizes),
             "history_": self._history(run),
         }
 
     def _warn(self, run: Run) -> None:
-        n_rows, n_clusters = len(run.labels), self._n_centroids
+        n_rows, n_clusters = len(run.labels), self._n_requested
         digits = digits_of(run.labels, self._sizes)
         unused = [
             f"{h - len(np.unique(digit))} of {h} in set {q}"

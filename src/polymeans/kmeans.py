@@ -147,9 +147,12 @@ class KMeans(SeededEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    def _fix_parameters(self) -> None:
+        self._fixed_metric = self.metric
+
     @property
     def _spherical(self) -> bool:
-        return is_name(self.metric, "cosine")
+        return is_name(getattr(self, "_fixed_metric", self.metric), "cosine")
 
     @property
     def _algorithm(self) -> str:

@@ -218,7 +218,7 @@ class L1KMeans(SeededEstimator):
             self._free_start(state),
             algorithm=self.algorithm,
             max_iter=self.max_iter,
-            tol=self.tol,
+            tol=self._shift_tol,
         )
         means = plain.codebook.book.numerators.astype(np.float64)
         mass = runner.masses(plain.labels, len(means))

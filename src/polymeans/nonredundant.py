@@ -340,7 +340,7 @@ class NonRedundantKMeans(CentroidEstimator):
     _state_class = ViewsState
 
     @property
-    def _n_centroids(self) -> int:
+    def _n_requested(self) -> int:
         sizes = sizes_of(self.n_clusters)
         return _AUTO_CLUSTERS if sizes is None else int(np.prod(sizes))
 
@@ -376,13 +376,13 @@ class NonRedundantKMeans(CentroidEstimator):
             return codebook_of_labels(runner, start, sizes)
         generator = np.random.default_rng(state.rng.randint(2**31, size=4))
         if sizes is None:
-            theta, views, state.choice = automatic_start(runner, self.resolution, generator)
+            theta, views, state.choice = automatic_start(runner, float(self.resolution), generator)
             state.sizes = state.choice.sizes or (1,)
             if self.verbose:
                 logger.info("views of %s clusters chosen", state.choice.sizes or "no")
         else:
             state.sizes = sizes
-            theta, views = starting_vectors(runner, sizes, start, self.effort, generator)
+            theta, views = starting_vectors(runner, sizes, start, float(self.effort), generator)
         if len(state.sizes) == 1:
             return make_codebook(frame, frame.external(theta))
         assert views is not None  # several views have subspaces
@@ -408,16 +408,41 @@ class NonRedundantKMeans(CentroidEstimator):
         return X if self.whitening_ is None else project(X, self.mean_, self.whitening_)
 
     def _vectors(self, codebook: BaseCodebook, state: ViewsState) -> dict[str, Any]:
-        sizes = state.sizes
+        return self._views(codebook, state.runner.labels(), state)
+
+    def _views(
+        self, codebook: BaseCodebook, labels: NDArray[np.int32], state: ViewsState
+    ) -> dict[str, Any]:
+        """Where the views are, and what they explain under these labels."""
+        sizes, frame, whitening = state.sizes, state.frame, state.whitening
         n_views = len(sizes) if sum(sizes) > len(sizes) else 0  # one cluster is no view
-        whitening = state.whitening
+        sets = sets_of(codebook, frame)
+        mean = frame.external(frame.mean[None])[0]
+        shares = [
+            state.runner.masses(digits, sizes[s]) / frame.mass
+            for s, digits in enumerate(digits_of(labels, sizes)[:n_views])
+        ]
+        rotation, dims, ratio = describe_subspaces(codebook, sets, shares, frame)
+        if not self.noise_space and n_views:
+            rotation = completed_rotation(rotation)
+            dims = (*dims[:-1], rotation.shape[1] - sum(dims[:-1]))
+        centers = [sets[0], *(part + mean for part in sets[1:])][:n_views]
+        if whitening is not None:
+            back = np.linalg.pinv(whitening.matrix)
+            centers = [
+                (whitening.mean + (part - mean) @ back).astype(part.dtype) for part in centers
+            ]
         return {
-            "_protocentroids": sets_of(codebook, state.frame),
+            "_protocentroids": sets,
             "n_views_": n_views,
             "n_clusters_": sizes[:n_views],
-            "main_view_": 0,
-            "mean_": None if whitening is None else whitening.mean,
+            "main_view_": int(np.argmax(ratio)) if n_views else 0,
+            "rotation_": rotation,
+            "n_dims_": dims,
+            "mean_": mean if whitening is None else whitening.mean,
             "whitening_": None if whitening is None else whitening.matrix,
+            "centers_per_view_": centers,
+            "explained_variance_ratio_": ratio,
         }
 
     def _fitted_vectors(self) -> list[NDArray[Any]]:
@@ -427,44 +452,18 @@ class NonRedundantKMeans(CentroidEstimator):
         return make_grid(frame, vectors, "sum")
 
     def _attributes(self, run: Run, state: ViewsState) -> dict[str, Any]:
-        sizes, frame, runner = state.sizes, state.frame, state.runner
-        attributes = self._vectors(run.codebook, state)
-        sets, n_views = attributes["_protocentroids"], attributes["n_views_"]
-        mean = frame.external(frame.mean[None])[0]
-        shares = [
-            runner.masses(digits, sizes[s]) / frame.mass
-            for s, digits in enumerate(digits_of(run.labels, sizes)[:n_views])
-        ]
-        rotation, dims, ratio = describe_subspaces(run.codebook, sets, shares, frame)
-        if not self.noise_space and n_views:
-            rotation = completed_rotation(rotation)
-            dims = (*dims[:-1], rotation.shape[1] - sum(dims[:-1]))
-        labels = labels_per_set(run.labels, sizes[:n_views])
-        main = int(np.argmax(ratio)) if n_views else 0
-        numbers = rotation.size + mean.size + sum(k * m for k, m in zip(sizes, dims))
-        centers = [sets[0], *(part + mean for part in sets[1:])][:n_views]
-        if state.whitening is not None:
-            origin, whitening = state.whitening
-            back = np.linalg.pinv(whitening)
-            centers = [(origin + (part - mean) @ back).astype(part.dtype) for part in centers]
-            mean = origin
-            numbers += whitening.size + mean.size
+        attributes = self._views(run.codebook, run.labels, state)
+        labels = labels_per_set(run.labels, attributes["n_clusters_"])
         attributes |= {
-            "labels_": _column(labels, main),
+            "labels_": _column(labels, attributes["main_view_"]),
             "labels_per_view_": labels,
-            "main_view_": main,
-            "rotation_": rotation,
-            "n_dims_": dims,
-            "mean_": mean,
-            "centers_per_view_": centers,
-            "explained_variance_ratio_": ratio,
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
-            "n_parameters_": int(numbers),
+            "n_parameters_": _n_numbers(attributes),
             "candidates_": state.choice.table if state.choice else [],
             "history_": self._history(run),
         }
-        run.notes |= {"sizes": sizes, "choice": state.choice}
+        run.notes |= {"sizes": state.sizes, "choice": state.choice}
         return attributes
 
     def _warn(self, run: Run) -> None:
@@ -486,6 +485,16 @@ class NonRedundantKMeans(CentroidEstimator):
                 ConvergenceWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )
+
+
+def _n_numbers(views: dict[str, Any]) -> int:
+    """Numbers that views consist of: rotation, centers within it, mean, and the whitening."""
+    rotation, whitening = views["rotation_"], views["whitening_"]
+    numbers = rotation.size + len(rotation)
+    numbers += sum(k * m for k, m in zip(views["n_clusters_"], views["n_dims_"]))
+    if whitening is not None:
+        numbers += whitening.size + views["mean_"].size
+    return int(numbers)
 
 
 def _column(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:

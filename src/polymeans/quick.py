@@ -320,7 +320,7 @@ class QuickKMeans(SeededEstimator):
     ) -> bool:
         state.trace.append(step.inertia)
         trace = state.trace[-_GAIN_WINDOW - 1 :]
-        settled = len(trace) > _GAIN_WINDOW and trace[-1] >= trace[0] * (1 - self.tol)
+        settled = len(trace) > _GAIN_WINDOW and trace[-1] >= trace[0] * (1 - float(self.tol))
         return super()._report(step, progress, codebook, state) or settled
 
     def _start(self, state: QuickState) -> FactoredCodebook:
@@ -336,7 +336,7 @@ class QuickKMeans(SeededEstimator):
                 rng,
                 method=self.method,
                 n_factors=self.n_factors,
-                effort=self.effort,
+                effort=float(self.effort),
                 level=self._level((len(means), runner.frame.n_features)),
                 n_nonzeros=self.n_nonzeros,
                 offset=self.offset,
@@ -406,6 +406,10 @@ class QuickKMeans(SeededEstimator):
         if self._known_table is not None:
             return self._known_table
         return multiplied_out(self.factors_, self.offset_, self.factors_[0].dtype)
+
+    @property
+    def _n_centroids(self) -> int:
+        return self.factors_[0].shape[0]
 
     def _fitted_vectors(self) -> list[NDArray[Any]]:
         return [self._table()]

@@ -23,7 +23,6 @@ from polymeans.parameters.transformed import check_parameters, check_start
 from polymeans.spaces.embedding import canonical, prepared
 from polymeans.spaces.fitting import Fitting, Ridge, begin_fitting
 from polymeans.spaces.learned_metric import LearnedMetric, exchange_rows
-from polymeans.spaces.maps import KernelMap
 from polymeans.spaces.spec import SpaceSpec, specify_space
 
 
@@ -252,7 +251,7 @@ class TransformedKMeans(CentroidEstimator):
 
     def _transformed(self, X: Any, method: str) -> NDArray[np.float64]:
         self._check_has_space(method)
-        with self._threads(n_multiplications(X, self.n_clusters)):
+        with self._threads(n_multiplications(X, self._n_centroids)):
             inside = self._space.coordinates(X)
             return self._learned_metric.transform(inside) * self._space.length
 
@@ -312,8 +311,9 @@ class TransformedKMeans(CentroidEstimator):
         """
         check_is_fitted(self)
         self._check_has_space("components_", AttributeError)
-        if isinstance(self._space.map, KernelMap) and self.kernel is not None:
-            raise AttributeError(f"components_ are not finite for kernel={self.kernel!r}.")
+        if self.cluster_centers_ is None:
+            kernel = self._space.map.kernel
+            raise AttributeError(f"components_ are not finite for kernel={kernel!r}.")
         return self._space.for_features(self._learned_metric.matrix())
 
     def _check_has_space(self, name: str, error: type[Exception] = NotImplementedError) -> None:
@@ -339,8 +339,12 @@ class TransformedKMeans(CentroidEstimator):
     _state_class = TransformedState
 
     @property
-    def _n_centroids(self) -> int:
+    def _n_requested(self) -> int:
         return self.n_clusters
+
+    @property
+    def _n_centroids(self) -> int:
+        return len(self._offsets)
 
     def _passes(self) -> int:
         # Ten starts of k-means and about ten steps each, in fewer dimensions than the rows have.
@@ -368,7 +372,7 @@ class TransformedKMeans(CentroidEstimator):
         generator = np.random.default_rng(state.rng.randint(2**31, size=4))
         rho = None if is_name(self.rho, "auto") else float(self.rho)
         if self.lam is not None:
-            rho = self.lam * (1 + self.mu) / self.mu
+            rho = float(self.lam) * (1 + float(self.mu)) / float(self.mu)
         ridge = Ridge(rho, float(self.mu))
         rows, weights, state.fitting = begin_fitting(
             X, weights, self._space_spec(X), ridge, self.n_clusters, generator
@@ -406,7 +410,7 @@ class TransformedKMeans(CentroidEstimator):
         if (labels == run.labels).all():
             return run
         codebook = state.fitting.codebook_of(labels, state.runner, self.n_clusters, self.algorithm)
-        again = descend(state.runner, codebook, max_iter=self.max_iter, tol=self.tol)
+        again = descend(state.runner, codebook, max_iter=self.max_iter, tol=self._shift_tol)
         again.steps = run.steps + again.steps
         return again if again.inertia < run.inertia else run
 
@@ -419,7 +423,7 @@ class TransformedKMeans(CentroidEstimator):
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
     ) -> tuple[NDArray[np.int32], float]:
-        with self._threads(n_multiplications(X, self.n_clusters)):
+        with self._threads(n_multiplications(X, self._n_centroids)):
             if self._space is not None:
                 inside = self._space.coordinates(X) / self._learned_metric.scale
             else:
@@ -430,6 +434,12 @@ class TransformedKMeans(CentroidEstimator):
     # --- what a fit leaves -------------------------------------------------------------------
 
     def _vectors(self, codebook: LearnedMetricCodebook, state: TransformedState) -> dict[str, Any]:
+        return self._learned(codebook, state.runner.labels(), state)
+
+    def _learned(
+        self, codebook: LearnedMetricCodebook, labels: NDArray[np.int32], state: TransformedState
+    ) -> dict[str, Any]:
+        """The metric, and the centers of clusters of these labels."""
         fitting = state.fitting
         slopes = codebook.slopes
         if fitting.space is None:
@@ -443,31 +453,30 @@ class TransformedKMeans(CentroidEstimator):
             "_origin": fitting.origin,
             "spherical_": fitting.spec.spherical,
             "n_components_": fitting.n_dims,
+            "centers_in_space_": None,
+            "cluster_centers_": None,
         }
         if fitting.space is not None:
-            vectors["_learned_metric"] = LearnedMetric(
-                np.sqrt(fitting.space.squares + fitting.rho), codebook.weighted, fitting.rho
+            scale = np.sqrt(fitting.space.squares + fitting.rho)
+            metric = LearnedMetric(scale, codebook.weighted, fitting.rho)
+            vectors["_learned_metric"] = metric
+            vectors["n_components_"] = len(scale)
+            inside = metric.transform(codebook.means * scale)
+            vectors["centers_in_space_"] = inside * fitting.space.length
+        if self.kernel is None:
+            vectors["cluster_centers_"] = fitting.input_means(
+                labels, state.runner.weights, self.n_clusters
             )
-            vectors["n_components_"] = len(fitting.space.squares)
         return vectors
 
     def _attributes(self, run: Run, state: TransformedState) -> dict[str, Any]:
         fitting, space = state.fitting, state.fitting.space
-        vectors = self._vectors(run.codebook, state)
-        centers = None
-        if space is not None:
-            white = run.codebook.means * vectors["_learned_metric"].scale
-            centers = vectors["_learned_metric"].transform(white) * space.length
-        means = None
-        if self.kernel is None:
-            means = fitting.input_means(run.labels, state.runner.weights, self.n_clusters)
+        vectors = self._learned(run.codebook, run.labels, state)
         history = self._history(run)
         history["inertia"] *= fitting.scale
         attributes = vectors | fitting.objective_values(run.inertia)
         return attributes | {
             "labels_": run.labels,
-            "cluster_centers_": means,
-            "centers_in_space_": centers,
             "embedding_kind_": None if space is None else space.kind,
             "discarded_": 0.0 if space is None else space.discarded,
             "n_iter_": run.n_iter,

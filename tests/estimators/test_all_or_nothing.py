@@ -73,32 +73,3 @@ def test_widths_never_disagree_after_a_failed_refit():
         model.fit(narrow[:40], sample_weight=-np.ones(40))
     with pytest.raises(ValueError, match="features"):
         model.predict(narrow)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_callbacks_can_ask_for_the_fitted_estimator(model):
-    pytest.importorskip("sklearn.callback")
-
-    class Watch:
-        labels = None
-
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, X, fitted_estimator):
-            if context.task_name == "iter":
-                self.labels = fitted_estimator.predict(X)
-            return False
-
-        def teardown(self, estimator, context):
-            pass
-
-    from sklearn.base import clone
-
-    watch = Watch()
-    clone(model).set_callbacks(watch).fit(rows(6))
-    assert watch.labels.shape == (60,)

@@ -362,3 +362,22 @@ def test_kernel_values_beyond_their_range_are_refused(dtype, scale):
     model = ClusterNystroem("polynomial", degree=6, clusterer=KMeans(10, random_state=0))
     with pytest.raises(ValueError, match="polynomial"):
         model.fit_transform(X)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+def test_one_block_by_k_means_is_not_the_mean(container):
+    """The mean of centred rows is zero, and so would be all landmarks."""
+    X = np.concatenate([np.full((30, 4), 1.0), np.full((20, 4), -1.5)])
+    X += 0.1 * np.random.default_rng(0).normal(size=X.shape)
+    X -= X.mean(axis=0)
+    model = HadamardNystroem(n_components=4, seeds="k-means", random_state=0).fit(container(X))
+    np.testing.assert_allclose(model.seeds_, X[:30].mean(axis=0)[None], atol=1e-12)
+    np.testing.assert_allclose(model.components_[0], model.seeds_[0])
+    features = model.transform(container(X))
+    assert np.linalg.matrix_rank(features) == 4
+
+
+def test_one_block_by_k_means_of_one_row():
+    X = np.array([[1.0, 2.0, 3.0]])
+    model = HadamardNystroem(n_components=2, seeds="k-means", random_state=0).fit(X)
+    np.testing.assert_array_equal(model.seeds_, X)

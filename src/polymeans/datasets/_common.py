@@ -7,17 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.random import sample_without_replacement
 
+from polymeans._validation import as_float, shown
 
-def check_range(name: str, value: Any, smallest: float, largest: float = np.inf) -> None:
-    """Raise unless ``value`` is a finite number between ``smallest`` and ``largest``."""
-    if isinstance(value, Real) and np.isfinite(float(value)):
-        if smallest <= float(value) <= largest:
-            return
+
+def check_range(name: str, value: Any, smallest: float, largest: float = np.inf) -> float:
+    """``value`` as a float; an error unless it is between ``smallest`` and ``largest``."""
+    number = as_float(value)
+    if np.isfinite(number) and smallest <= number <= largest:
+        return number
     wanted = f"a finite number of at least {smallest:g}"
     if np.isfinite(largest):
         wanted = f"a number between {smallest:g} and {largest:g}"
     kind = ValueError if isinstance(value, Real) else TypeError
-    raise kind(f"{name} must be {wanted}, got {value!r}.")
+    raise kind(f"{name} must be {wanted}, got {shown(value)}.")
 
 
 def balanced(rng: np.random.RandomState, n_samples: int, n_kinds: int) -> NDArray[np.int64]:

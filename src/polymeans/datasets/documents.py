@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_random_state
 
-from polymeans._validation import check_integer
+from polymeans._validation import check_integer, check_seed
 from polymeans.datasets._common import check_range, text_lengths, zipf_ranks
 
 #: Words a topic prefers. With much fewer, topics have almost no words in common; with much more,
@@ -83,9 +82,9 @@ def make_documents(
     check_integer("n_samples", n_samples, 1)
     check_integer("n_features", n_features, 1)
     check_integer("n_topics", n_topics, 1)
-    check_range("length", length, 1.0)
-    check_range("overlap", overlap, 0.0, 1.0)
-    rng = check_random_state(random_state)
+    length = check_range("length", length, 1.0)
+    overlap = check_range("overlap", overlap, 0.0, 1.0)
+    rng = check_seed(random_state)
 
     topics = rng.randint(n_topics, size=n_samples).astype(np.int64)
     lengths = text_lengths(rng, n_samples, length)

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
-from sklearn.utils import check_random_state
 
-from polymeans._validation import check_integer, check_real
+from polymeans._validation import check_integer, check_real, check_seed
 from polymeans.datasets._common import balanced
 
 #: Points of the figure, across and down, in a square of side one. The waist separates the halves.
@@ -104,8 +103,8 @@ def make_stick_figures(
     """
     check_integer("n_samples", n_samples, 1)
     check_integer("size", size, 16, "Smaller figures cannot be told apart.")
-    check_real("noise", noise, 0)
-    rng = check_random_state(random_state)
+    noise = check_real("noise", noise, 0)
+    rng = check_seed(random_state)
 
     upper, lower = _bodies(size)
     poses = np.stack(np.divmod(balanced(rng, n_samples, 9), 3), axis=1)
@@ -153,7 +152,7 @@ def make_double_digits(
     ((500, 128), (500, 2))
     """
     check_integer("n_samples", n_samples, 1)
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     values, names = load_digits(return_X_y=True)
     pairs = rng.randint(len(values), size=(n_samples, 2))
     # Row by row of the image: eight pixels of the left digit, then eight of the right one.
@@ -251,8 +250,8 @@ def make_colored_letters(
     [6, 3, 4]
     """
     check_integer("n_samples", n_samples, 1)
-    check_real("noise", noise, 0)
-    rng = check_random_state(random_state)
+    noise = check_real("noise", noise, 0)
+    rng = check_seed(random_state)
 
     letters, marks = _letter_masks(), _corner_masks()
     kinds = (len(letters), len(_COLORS), len(marks))

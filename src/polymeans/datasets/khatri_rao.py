@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from polymeans._validation import check_choice, check_integer, check_real
+from polymeans._validation import check_choice, check_integer, check_real, check_seed, shown
 from polymeans.datasets._common import balanced, check_range
 
 Grid = tuple[int, ...]
@@ -96,15 +95,15 @@ def make_khatri_rao(
     grid = _check_grid(n_protocentroids)
     check_integer("n_features", n_features, 1)
     check_choice("aggregator", aggregator, ("sum", "product"))
-    check_range("interaction", interaction, 0.0, 1.0)
-    check_real("noise", noise, 0)
-    check_real("spread", spread, 0)
+    interaction = check_range("interaction", interaction, 0.0, 1.0)
+    noise = check_real("noise", noise, 0)
+    spread = check_real("spread", spread, 0)
     if interaction > 0 and sum(h > 1 for h in grid) < 2:
         raise ValueError(
             f"interaction must be 0 for n_protocentroids={grid}, got {interaction!r}: only sets "
             "of at least two protocentroids can interact. Give two such sets."
         )
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
 
     # Parts are summed; for a product they are logarithms until the end.
     parts = [spread * rng.standard_normal((h, n_features)) for h in grid]
@@ -130,9 +129,10 @@ def make_khatri_rao(
 
 def _check_grid(n_protocentroids: Any) -> Grid:
     remedy = "Give the number of protocentroids of each set, such as (3, 3)."
-    if isinstance(n_protocentroids, str | Integral) or not np.iterable(n_protocentroids):
+    if isinstance(n_protocentroids, str | bytes | Integral) or not np.iterable(n_protocentroids):
         raise TypeError(
-            f"n_protocentroids must be a sequence of integers, got {n_protocentroids!r}. {remedy}"
+            "n_protocentroids must be a sequence of integers, got "
+            f"{shown(n_protocentroids)}. {remedy}"
         )
     grid = tuple(n_protocentroids)
     if not grid:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
 
-from polymeans._validation import check_integer, check_real
+from polymeans._validation import check_integer, check_real, check_seed
 from polymeans.datasets._common import balanced, check_range
 
 #: Places drawn for each center before the scale of its view is raised. With the default scale and
@@ -118,18 +117,19 @@ def make_nonredundant(
     counts = _check_clusters(n_clusters)
     dims = _check_dims(n_dims, counts)
     check_integer("n_noise", n_noise, 0)
-    least = 0.0 if separation is None else separation
-    check_real("separation", least, 0, "None leaves the distance open.")
-    check_real("center_scale", center_scale, 0)
+    least = 0.0
+    if separation is not None:
+        least = check_real("separation", separation, 0, "None leaves the distance open.")
+    center_scale = check_real("center_scale", center_scale, 0)
     if center_scale == 0 and least > 0 and max(counts) > 1:
         raise ValueError(
             f"center_scale must be above 0 for separation={separation!r}, got {center_scale!r}: "
             "all centers are the same. Raise it, or set separation to None."
         )
-    factors = _one_for_each("scales", scales, len(counts), _check_scale)
-    check_real("noise_scale", noise_scale, 0)
-    check_range("dependence", dependence, 0.0, 1.0)
-    rng = check_random_state(random_state)
+    factors = tuple(map(float, _one_for_each("scales", scales, len(counts), _check_scale)))
+    noise_scale = check_real("noise_scale", noise_scale, 0)
+    dependence = check_range("dependence", dependence, 0.0, 1.0)
+    rng = check_seed(random_state)
 
     # A generator for each part, so that options of one do not change the draws of others.
     seeds = rng.randint(2**31 - 1, size=2 + len(counts))
@@ -159,7 +159,7 @@ def _check_clusters(n_clusters: Any) -> tuple[int, ...]:
     if isinstance(n_clusters, Real):
         check_integer("n_clusters", n_clusters, 1, remedy)
         return (int(float(n_clusters)),)
-    if isinstance(n_clusters, str) or not np.iterable(n_clusters):
+    if isinstance(n_clusters, str | bytes) or not np.iterable(n_clusters):
         raise TypeError(
             f"n_clusters must be an integer or a sequence of integers, got {n_clusters!r}. {remedy}"
         )
@@ -196,7 +196,7 @@ def _one_for_each(
         check(name, value)
         return (value,) * n_views
     remedy = "Give one number for all views, or a sequence of one for each."
-    if isinstance(value, str) or not np.iterable(value):
+    if isinstance(value, str | bytes) or not np.iterable(value):
         raise TypeError(
             f"{name} must be a number or a sequence of numbers, got {value!r}. {remedy}"
         )

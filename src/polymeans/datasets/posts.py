@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from polymeans._validation import check_integer
+from polymeans._validation import check_integer, check_seed
 from polymeans.datasets._common import balanced, check_range, text_lengths, zipf_ranks
 from polymeans.datasets._topics import GENERAL, TOPICS
 
@@ -91,9 +90,9 @@ def make_posts(
         raise ValueError(
             f"n_topics must be at most {len(TOPICS)}, got {n_topics}. Use make_documents for more."
         )
-    check_range("overlap", overlap, 0.0, 1.0)
-    check_range("length", length, 1.0)
-    rng = check_random_state(random_state)
+    overlap = check_range("overlap", overlap, 0.0, 1.0)
+    length = check_range("length", length, 1.0)
+    rng = check_seed(random_state)
 
     topics = balanced(rng, n_samples, n_topics)
     lengths = text_lengths(rng, n_samples, length)

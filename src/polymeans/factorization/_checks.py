@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from polymeans._validation import check_integer
+from polymeans._validation import check_integer, errors_that_name, shown
 
 
 class Problem(NamedTuple):
@@ -49,18 +49,15 @@ def check_problem(target: Any, weights: Any) -> Problem:
 
 def check_matrix(name: str, matrix: Any) -> NDArray[np.float64]:
     """A finite dense float64 matrix of at least one row and column."""
-    return np.ascontiguousarray(
-        check_array(
-            matrix.toarray() if sp.issparse(matrix) else matrix,
-            dtype=np.float64,
-            input_name=name,
-        )
-    )
+    matrix = matrix.toarray() if sp.issparse(matrix) else matrix
+    with errors_that_name(name):
+        return np.ascontiguousarray(check_array(matrix, dtype=np.float64, input_name=name))
 
 
 def check_row_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
     """One finite weight for each row, none below zero."""
-    weights = check_array(weights, dtype=np.float64, ensure_2d=False, input_name="weights")
+    with errors_that_name("weights"):
+        weights = check_array(weights, dtype=np.float64, ensure_2d=False, input_name="weights")
     if weights.shape != (n_rows,):
         raise ValueError(
             f"weights must have one entry for each of the {n_rows} rows of target, got shape "
@@ -73,6 +70,13 @@ def check_row_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
 
 def check_factors(factors: Sequence[Any], shape: tuple[int, int]) -> list[NDArray[np.float64]]:
     """Dense copies of factors whose product has the given shape."""
+    # An array of three dimensions is a sequence of matrices, one of two is a single matrix.
+    is_sequence = isinstance(factors, Sequence) or getattr(factors, "ndim", 0) == 3
+    if not is_sequence or isinstance(factors, str | bytes):
+        raise TypeError(
+            "factors must be a list of two or more matrices, from left to right, got "
+            f"{shown(factors)}."
+        )
     factors = [check_matrix(f"factors[{q}]", factor) for q, factor in enumerate(factors)]
     if len(factors) < 2:
         raise ValueError(f"factors must be two or more matrices, got {len(factors)}.")
@@ -84,6 +88,10 @@ def check_factors(factors: Sequence[Any], shape: tuple[int, int]) -> list[NDArra
         )
     return factors
 
+
+#: Factors at most, many times ``log2`` of the side of any matrix that fits in memory: further ones
+#: could only repeat what the others pass on.
+_MOST_FACTORS = 1024
 
 #: The sparsity level where none is given: that of Table 3 in the QuicK-means paper.
 DEFAULT_LEVEL = 5
@@ -107,10 +115,11 @@ def check_sparsity(sparsity_level: Any, shape: tuple[int, int], stacklevel: int 
 
 
 def check_n_factors(n_factors: Any) -> None:
-    """Raise unless there are at least two factors."""
+    """Raise unless there are at least two factors, and not absurdly many."""
     check_integer(
         "n_factors",
         n_factors,
         2,
         'One factor is the matrix itself; "auto" leaves it to the method.',
+        _MOST_FACTORS,
     )

@@ -72,18 +72,13 @@ def refit(
     """
     problem = check_problem(target, weights)
     check_integer("max_sweeps", max_sweeps, 0)
-    check_real("tol", tol, 0)
+    tol = check_real("tol", tol, 0)
     start = check_factors(factors, problem.target.shape)
     supports = [support_of(factor) for factor in factors]
     with Threads(1, one_blas_thread=True):
         chain = FixedSupports(problem, start, supports)
         errors = chain.refit(max_sweeps, tol)
-        return Factorization(
-            chain.exported(start[0]),
-            np.array(errors) * problem.unit**2,
-            len(errors) - 1,
-            problem.norm,
-        )
+        return Factorization.of_problem(chain.exported(start[0]), errors, len(errors) - 1, problem)
 
 
 def support_of(factor: Any) -> _Support:
@@ -94,6 +89,12 @@ def support_of(factor: Any) -> _Support:
     support = np.zeros(factor.shape, np.bool_)
     support[entries.row, entries.col] = True
     return support
+
+
+def _norm(factor: _Matrix) -> float:
+    """Frobenius norm, also where squares of entries would overflow or vanish."""
+    _, exponent = np.frexp(np.abs(factor).max(initial=0.0))
+    return float(np.ldexp(np.linalg.norm(np.ldexp(factor, -exponent)), exponent))
 
 
 class FixedSupports:
@@ -163,7 +164,7 @@ class FixedSupports:
 
     def balance(self) -> None:
         """Give all factors the same norm; their product stays."""
-        norms = np.array([np.linalg.norm(factor) for factor in self.factors])
+        norms = np.array([_norm(factor) for factor in self.factors])
         if not (norms > 0).all():
             return
         common = np.exp(np.log(norms).mean())

@@ -17,6 +17,9 @@ from polymeans.factorization.result import Factorization
 #: many entries to single ones, as in the experiments; see docs/explanation/constants.rst.
 FIRST_SHARE, LAST_SHARE = 0.30, 0.01
 
+#: Rounds at most: how much is exchanged in each of them is planned before the first.
+_MOST_ROUNDS = 10**6
+
 _Matrix = NDArray[np.float64]
 
 
@@ -79,9 +82,9 @@ def prune_and_grow(
     """
     problem = check_problem(target, weights)
     check_integer("n_nonzeros", n_nonzeros, 1)
-    check_integer("n_rounds", n_rounds, 0)
+    check_integer("n_rounds", n_rounds, 0, largest=_MOST_ROUNDS)
     check_integer("max_sweeps", max_sweeps, 0)
-    check_real("tol", tol, 0)
+    tol = check_real("tol", tol, 0)
     start = check_factors(factors, problem.target.shape)
     supports = [support_of(factor) for factor in factors]
     with Threads(1, one_blas_thread=True):
@@ -92,12 +95,8 @@ def prune_and_grow(
         errors = chain.refit(max_sweeps, tol)
         errors += _rounds(chain, n_nonzeros, n_rounds)
         errors += chain.refit(max_sweeps, tol)
-        return Factorization(
-            chain.exported(start[0] * chain.supports[0]),
-            np.array(errors) * problem.unit**2,
-            n_rounds,
-            problem.norm,
-        )
+        exported = chain.exported(start[0] * chain.supports[0])
+        return Factorization.of_problem(exported, errors, n_rounds, problem)
 
 
 def _rounds(chain: FixedSupports, budget: int, n_rounds: int) -> list[float]:

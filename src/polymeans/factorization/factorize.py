@@ -4,9 +4,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from polymeans._validation import check_choice, check_integer, check_n_threads, check_positive
+from polymeans._validation import (
+    MOST_EFFORT,
+    check_choice,
+    check_integer,
+    check_n_threads,
+    check_positive,
+    check_seed,
+)
 from polymeans.core.threads import Threads
 from polymeans.factorization._checks import (
     DEFAULT_LEVEL,
@@ -98,7 +104,8 @@ def factorize(
     problem = check_problem(target, weights)
     check_choice("method", method, METHODS)
     check_n_threads(n_threads)
-    check_positive("effort", effort)
+    effort = check_positive("effort", effort, largest=MOST_EFFORT)
+    rng = check_seed(random_state)
     auto = isinstance(n_factors, str) and n_factors == "auto"
     if not auto:
         check_n_factors(n_factors)
@@ -122,7 +129,6 @@ def factorize(
         level = check_sparsity(sparsity_level, problem.target.shape)
     budget = budget_for(problem.target, n_nonzeros, level, None if two else n_factors)
     if two:
-        rng = check_random_state(random_state)
         with Threads(n_threads, one_blas_thread=True) as threads:
             return factorize_in_two(problem, budget, threads, rng, effort)
     from polymeans.factorization.chain_selection import prune_and_grow
@@ -161,7 +167,6 @@ def factorize_in_two(
     pair, error = two_factors(
         problem.target, n_nonzeros, threads, rng, effort=effort, on_round=errors.append
     )
-    square = problem.unit * problem.unit
     roots = np.where(problem.roots > 0, problem.roots, 1.0)[:, None]
     factors = to_csr(pair.left / roots), to_csr(pair.right.T * problem.unit)
-    return Factorization(factors, square * np.array([*errors, error]), len(errors), problem.norm)
+    return Factorization.of_problem(factors, [*errors, error], len(errors), problem)

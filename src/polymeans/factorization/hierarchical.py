@@ -72,7 +72,7 @@ def hierarchical_palm4msa(
     """
     problem = check_problem(target, weights)
     check_integer("max_iter", max_iter, 1)
-    check_real("tol", tol, 0)
+    tol = check_real("tol", tol, 0)
     check_choice("step", step, ("line_search", "lipschitz"))
     shape = problem.target.shape
     n_factors = published_n_factors(shape) if n_factors is None else n_factors

@@ -96,9 +96,11 @@ def palm4msa(
     """
     problem = check_problem(target, weights)
     check_integer("max_iter", max_iter, 1)
-    check_real("tol", tol, 0)
+    tol = check_real("tol", tol, 0)
     check_choice("step", step, ("line_search", "lipschitz"))
     shape = problem.target.shape
+    if n_factors is not None:
+        check_n_factors(n_factors)
     if factors is not None:
         start = check_factors(factors, shape)
         if n_factors is not None and n_factors != len(start):
@@ -110,7 +112,6 @@ def palm4msa(
         chain = normalized(weigh(start, problem))
     else:
         n_factors = published_n_factors(shape) if n_factors is None else n_factors
-        check_n_factors(n_factors)
         level = check_sparsity(sparsity_level, shape)
         start = None
         chain = default_chain(problem.target, chain_shapes(shape, n_factors))
@@ -161,12 +162,8 @@ def as_factorization(
     used = roots > 0
     left = np.zeros_like(weighted) if start is None else start[0].copy()
     left[used] = weighted[used] * (problem.unit / roots[used])[:, None]
-    return Factorization(
-        tuple(to_csr(factor) for factor in [left, *chain.factors[1:]]),
-        np.array([*errors, final]) * problem.unit**2,
-        len(errors),
-        problem.norm,
-    )
+    factors = [to_csr(factor) for factor in [left, *chain.factors[1:]]]
+    return Factorization.of_problem(factors, [*errors, final], len(errors), problem)
 
 
 def descend(

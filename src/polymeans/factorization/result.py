@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from polymeans.factorization._checks import Problem
     from polymeans.factorization.operator import FastOperator
 
 
@@ -29,12 +30,33 @@ class Factorization:
         Iterations done.
     target_norm : float
         Weighted Frobenius norm of the target.
+    error_norm : float or None, default=None
+        Root of the last of ``errors``, also where that is too small to be a float. None: computed
+        from it.
     """
 
     factors: tuple[sp.csr_array, ...]
     errors: NDArray[np.float64]
     n_iter: int
     target_norm: float
+    error_norm: float | None = None
+
+    @classmethod
+    def of_problem(
+        cls,
+        factors: Sequence[sp.csr_array],
+        errors: Sequence[float],
+        n_iter: int,
+        problem: "Problem",
+    ) -> "Factorization":
+        """Of factors in the user's units, and squared errors in those of the problem."""
+        return cls(
+            tuple(factors),
+            np.array(errors) * problem.unit**2,
+            n_iter,
+            problem.norm,
+            problem.unit * float(np.sqrt(errors[-1])),
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -51,6 +73,8 @@ class Factorization:
         """Root of the squared error over the norm of the target; 0 for a target of zeros."""
         if self.target_norm == 0.0:
             return 0.0
+        if self.error_norm is not None:
+            return self.error_norm / self.target_norm
         return float(np.sqrt(self.errors[-1]) / self.target_norm)
 
     @cached_property

@@ -11,9 +11,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
-from polymeans._validation import check_choice, check_integer, check_weights
+from polymeans._validation import (
+    check_choice,
+    check_integer,
+    check_seed,
+    check_weights,
+    errors_that_name,
+    shown,
+)
 from polymeans.codebooks.aggregation import AGGREGATORS, combine
 from polymeans.grids.arrangement import Arrangement, DecompositionProblem
 from polymeans.grids.arrangement_search import fit_cells, search_cells, try_all_cells
@@ -135,15 +142,17 @@ def decompose_centroids(
     check_choice("aggregator", aggregator, AGGREGATORS)
     check_integer("n_init", n_init, 1)
     check_integer("max_iter", max_iter, 1)
-    rows = check_array(centers, dtype=np.float64, input_name="centers")
-    weights = check_weights(weights, rows)
+    with errors_that_name("centers"):
+        rows = check_array(centers, dtype=np.float64, input_name="centers")
+    with errors_that_name("weights"):
+        weights = check_weights(weights, rows)
     if len(rows) > np.prod(sizes, dtype=object):
         raise ValueError(
             f"n_protocentroids={tuple(sizes)} makes {np.prod(sizes)} cells, too few for "
             f"{len(rows)} centers. Sizes that are enough: "
             f"polymeans.balanced_sizes({len(rows)})."
         )
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     counts = weights > 0
     problem = DecompositionProblem(rows[counts], weights[counts], sizes, aggregator)
     given = None
@@ -160,12 +169,13 @@ def decompose_centroids(
 
 
 def _check_cells(cells: ArrayLike, k: int, n_cells: int) -> NDArray[np.int64]:
-    cells = np.array(cells)
+    with errors_that_name("cells"):
+        cells = np.array(cells)
     fit = cells.shape == (k,) and np.issubdtype(cells.dtype, np.integer)
     if not fit or len(np.unique(cells)) < k or cells.min() < 0 or cells.max() >= n_cells:
         raise ValueError(
             f"cells must be {k} different integers from 0 to {n_cells - 1}, one for each center, "
-            f"got {cells}. numpy.ravel_multi_index makes them from one index for each set."
+            f"got {shown(cells)}. numpy.ravel_multi_index makes them from one index for each set."
         )
     return cells.astype(np.int64)
 

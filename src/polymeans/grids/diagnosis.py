@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
-from polymeans._validation import check_integer, check_weights
+from polymeans._validation import check_integer, check_seed, check_weights, errors_that_name
 from polymeans.grids.decomposition import decompose_centroids
 from polymeans.grids.sizes import balanced_sizes, check_sizes
 from polymeans.kmeans import KMeans
@@ -158,7 +158,7 @@ def diagnose_structure(
     ...
     """
     sizes = _check_grid(n_protocentroids)
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     cells = None
     if protolabels is None:
         model = KMeans(prod(sizes), n_init=10, random_state=rng)
@@ -247,9 +247,11 @@ def diagnose_centroids(
     """
     sizes = _check_grid(n_protocentroids)
     check_integer("n_null", n_null, 1, "19 is the least that allows a verdict.")
-    points = check_array(centers, dtype=np.float64, input_name="centers")
-    weights = check_weights(weights, points)
-    rng = check_random_state(random_state)
+    with errors_that_name("centers"):
+        points = check_array(centers, dtype=np.float64, input_name="centers")
+    with errors_that_name("weights"):
+        weights = check_weights(weights, points)
+    rng = check_seed(random_state)
 
     def share(rows: NDArray[np.float64], aggregator: str) -> float:
         return decompose_centroids(
@@ -307,6 +309,7 @@ def _unstructured(
 def _check_grid(n_protocentroids: Any) -> tuple[int, ...]:
     """Sizes as given, or balanced ones for a number of clusters."""
     if isinstance(n_protocentroids, Integral) and not isinstance(n_protocentroids, bool):
+        check_integer("n_protocentroids", n_protocentroids, 1, "Or give the size of each set.")
         return balanced_sizes(int(n_protocentroids))
     return check_sizes(n_protocentroids)
 

@@ -8,16 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._validation import (
+    MOST_EFFORT,
+    check_boolean,
     check_choice,
     check_integer,
     check_n_threads,
     check_real,
     check_rows,
+    check_seed,
+    check_verbose,
     check_weights,
+    shown,
 )
 from polymeans.codebooks.aggregation import AGGREGATORS
 from polymeans.grids.growth import FREE, RECORD, Growth
@@ -171,7 +175,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         weights = check_weights(sample_weight, X)
         # A total weight below the number of rows would count too few rows in the criterion.
         weights = weights * max(1.0, np.count_nonzero(weights) / weights.sum())
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         growth = Growth(self, X, weights, rng)
         with warnings.catch_warnings():
             # Candidates that are too large have clusters without rows; they are not chosen.
@@ -215,18 +219,21 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_integer("max_clusters", self.max_clusters, 1)
-        if isinstance(self.aggregators, str) or not np.iterable(self.aggregators):
+        if isinstance(self.aggregators, str | bytes) or not np.iterable(self.aggregators):
             raise TypeError(
-                f"aggregators must be a sequence of names, got {self.aggregators!r}. "
+                f"aggregators must be a sequence of names, got {shown(self.aggregators)}. "
                 'Use ("sum",) for one of them.'
             )
         for aggregator in self.aggregators:
             check_choice("Each of aggregators", aggregator, AGGREGATORS)
         check_integer("n_sets", self.n_sets, 2, "One set is free centroids: aggregators=().")
+        check_boolean("free_centroids", self.free_centroids)
         check_choice("criterion", self.criterion, CRITERIA)
         check_integer("patience", self.patience, 1)
-        check_real("effort", self.effort, 0.01)
+        check_real("effort", self.effort, 0.01, largest=MOST_EFFORT)
+        check_seed(self.random_state)
         check_n_threads(self.n_threads)
+        check_verbose(self.verbose)
         if not self.free_centroids and not (len(self.aggregators) and self.max_clusters >= 4):
             raise ValueError(
                 f"free_centroids={self.free_centroids!r} leaves no candidate with "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-from polymeans._validation import check_integer
+from polymeans._validation import check_integer, shown
 
 
 def balanced_sizes(n_clusters: int, n_sets: int = 2) -> tuple[int, ...]:
@@ -171,10 +171,10 @@ def check_sizes(n_protocentroids: Any) -> tuple[int, ...]:
         sizes = tuple(n_protocentroids)
     except TypeError:
         sizes = ()
-    if not sizes or isinstance(n_protocentroids, str):
+    if not sizes or isinstance(n_protocentroids, str | bytes):
         raise TypeError(
             "n_protocentroids must be a sequence with the size of each set, such as (3, 4), "
-            f"got {n_protocentroids!r}."
+            f"got {shown(n_protocentroids)}."
         )
     for size in sizes:
         check_integer("Each of n_protocentroids", size, 1)

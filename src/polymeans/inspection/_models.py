@@ -14,6 +14,12 @@ def check_has(model: Any, attribute: str) -> None:
     check_is_fitted(model)
     if not hasattr(model, attribute):
         raise TypeError(f"This plot needs {attribute}, which {type(model).__name__} has not.")
+    if attribute == "cluster_centers_" and model.cluster_centers_ is None:
+        raise TypeError(
+            f"This plot needs cluster_centers_, which is None for {model!r}: centers in the space "
+            "of a kernel are no vectors of features. Use plot_learned_space, or fit a model "
+            "without a kernel."
+        )
 
 
 def as_models(estimators: Any, attribute: str) -> list[Any]:

@@ -186,6 +186,8 @@ def plot_centers_as_images(
 
 def _clusters_by_size(model: Any) -> tuple[np.ndarray, np.ndarray]:
     """Clusters, the largest first, and the number of rows of each cluster."""
-    n_clusters = len(getattr(model, "cluster_centers_", ()))
-    sizes = np.bincount(model.labels_, minlength=n_clusters)
+    centers = getattr(model, "cluster_centers_", None)
+    if centers is None:  # in the space of a kernel; one in the learned space belongs to each
+        centers = getattr(model, "centers_in_space_", None)
+    sizes = np.bincount(model.labels_, minlength=0 if centers is None else len(centers))
     return np.argsort(-sizes, kind="stable"), sizes

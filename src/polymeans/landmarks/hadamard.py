@@ -7,10 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from polymeans._validation import check_choice, is_name
+from polymeans._validation import check_choice, check_seed, errors_that_name, is_name
 from polymeans.core.norms import squared_norms
 from polymeans.core.threads import Threads, product_blocks
 from polymeans.landmarks.kernel_features import LandmarkFeatures
@@ -99,7 +98,9 @@ class HadamardNystroem(LandmarkFeatures):
     seeds : {"uniform", "k-means"} or array-like of shape (n_seeds, n_features), default="uniform"
         Rows drawn at random, or centroids; "Un. F-Nys" and "K. F-Nys" in the paper on QuicK-means.
         One seed makes a block of D landmarks; of the last block, the seed itself and others drawn
-        at random are used until there are ``n_components``.
+        at random are used until there are ``n_components``. A single block has the centroid of the
+        larger one of two clusters: one cluster's would be the mean of all rows, which is zero for
+        centred rows.
     random_state : int, RandomState instance or None, default=None
         Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
@@ -171,7 +172,7 @@ class HadamardNystroem(LandmarkFeatures):
             check_choice("seeds", self.seeds, SEEDS, "Or give an array.")
 
     def _find_landmarks(self, X: Any) -> HadamardLandmarks:
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         size = 1 << (X.shape[1] - 1).bit_length()
         n_blocks = -(-int(self.n_components) // size)
         self.seeds_ = self._find_seeds(X, n_blocks, rng)
@@ -187,12 +188,15 @@ class HadamardNystroem(LandmarkFeatures):
         if is_name(self.seeds, "k-means"):
             from polymeans.kmeans import KMeans
 
-            n_clusters = min(n_blocks, X.shape[0])
+            n_clusters = min(max(2, n_blocks), X.shape[0])
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model = KMeans(n_clusters, random_state=rng, n_threads=self.n_threads).fit(X)
+            if n_blocks == 1:
+                return model.cluster_centers_[[np.bincount(model.labels_).argmax()]]
             return model.cluster_centers_[np.arange(n_blocks) % n_clusters]
-        seeds = check_array(self.seeds, dtype=X.dtype, input_name="seeds")
+        with errors_that_name("seeds"):
+            seeds = check_array(self.seeds, dtype=X.dtype, input_name="seeds")
         if seeds.shape[0] < n_blocks or seeds.shape[1] != X.shape[1]:
             raise ValueError(
                 f"seeds must have {X.shape[1]} columns, one for each feature, and at least "

@@ -16,7 +16,9 @@ from polymeans._validation import (
     check_positive,
     check_real,
     check_rows,
+    check_seed,
     is_name,
+    shown,
 )
 from polymeans.core.norms import squared_norms
 from polymeans.core.threads import Threads
@@ -172,10 +174,11 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             check_integer("degree", self.degree, 1)
         if self.kernel_params is not None and not callable(self.kernel):
             raise ValueError(
-                f"kernel_params={self.kernel_params!r} is for kernels that are functions, but "
+                f"kernel_params={shown(self.kernel_params)} is for kernels that are functions, but "
                 f"kernel={self.kernel!r}. Use gamma, coef0 and degree."
             )
         check_integer("n_components", self.n_components, 1)
+        check_seed(self.random_state)
         check_n_threads(self.n_threads)
 
     def _find_gamma(self, X: Any) -> float:
@@ -236,7 +239,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             lengths = np.sqrt(x_squares)[:, None] * np.sqrt(y_squares)
             return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
         products *= self.gamma_
-        products += 1.0 if self.coef0 is None else self.coef0
+        products += 1.0 if self.coef0 is None else float(self.coef0)
         if self.kernel == "sigmoid":
             return np.tanh(products, out=products)
         return products ** (3 if self.degree is None else self.degree)

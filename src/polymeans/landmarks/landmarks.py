@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from polymeans._validation import shown
 from polymeans.core.norms import squared_norms
 from polymeans.core.threads import Threads, product_blocks
 
@@ -33,7 +34,7 @@ def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:
         if not hasattr(clusterer, name):
             raise TypeError(
                 f"clusterer must be None or an estimator with fit, predict and cluster_centers_, "
-                f"got {clusterer!r}, which has no {name}."
+                f"got {shown(clusterer)}, which has no {name}."
             )
     try:
         check_is_fitted(clusterer)

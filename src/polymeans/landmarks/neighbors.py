@@ -9,7 +9,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._validation import check_choice, check_integer, check_n_threads, check_rows, is_name
+from polymeans._validation import (
+    check_choice,
+    check_integer,
+    check_n_threads,
+    check_rows,
+    check_seed,
+    is_name,
+)
 from polymeans.landmarks.inverted_file import InvertedFile
 from polymeans.landmarks.landmarks import fitted_clusterer
 
@@ -208,6 +215,7 @@ class ClusterNeighbors(BaseEstimator):
         check_integer("n_neighbors", self.n_neighbors, 1)
         if not is_name(self.n_probe, "exact"):
             check_integer("n_probe", self.n_probe, 1, 'Use "exact" for the true neighbours.')
+        check_seed(self.random_state)
         check_n_threads(self.n_threads)
 
     def _build(self, X: Any) -> None:

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from polymeans._validation import check_integer
+from polymeans._validation import check_integer, check_seed
 
 #: Rows whose kernel values with all rows are held at a time: 32 KiB of float64 for each row.
 _BLOCK = 4096
@@ -49,7 +48,7 @@ def nystroem_error(
     if n_samples is not None:
         check_integer("n_samples", n_samples, 1)
         if n_samples < rows.shape[0]:
-            rng = check_random_state(random_state)
+            rng = check_seed(random_state)
             rows = rows[np.sort(rng.choice(rows.shape[0], n_samples, replace=False))]
     if hasattr(transformer, "kernel_values"):
         kernel = transformer.kernel_values

@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans._validation import check_choice, check_initial_centers, check_integer, check_real
+from polymeans._validation import (
+    MOST_EFFORT,
+    check_choice,
+    check_initial_centers,
+    check_integer,
+    check_real,
+    is_flat_sequence,
+    shown,
+)
 from polymeans.codebooks.aggregation import AGGREGATORS
 
 INITS = ("search", "residual", "k-means++", "random", "naive")
@@ -26,7 +34,8 @@ def check_parameters(model: Any) -> None:
     """Raise if a parameter cannot be used, whatever the rows are."""
     _check_sizes(model.n_protocentroids)
     check_choice("aggregator", model.aggregator, AGGREGATORS)
-    check_real("effort", model.effort, 0.01, "1 is the default, 4 is thorough.")
+    remedy = "1 is the default, 4 is thorough."
+    check_real("effort", model.effort, 0.01, remedy, MOST_EFFORT)
     if isinstance(model.init, str):
         remedy = "Or give a list of arrays, one for each set, or a callable."
         check_choice("init", model.init, INITS, remedy)
@@ -38,10 +47,10 @@ def _check_sizes(given: Any) -> None:
     sizes = given
     if isinstance(sizes, Integral) and not isinstance(sizes, bool):
         sizes = (sizes,)
-    if isinstance(sizes, str) or not hasattr(sizes, "__len__") or len(sizes) == 0:
+    if not is_flat_sequence(sizes) or len(sizes) == 0:
         raise TypeError(
             "n_protocentroids must be a tuple of integers, one for each set, such as (3, 4), "
-            f"got {given!r}."
+            f"got {shown(given)}."
         )
     for q, h in enumerate(sizes):
         check_integer(f"n_protocentroids[{q}]", h, 1, "A set needs at least one vector.")
@@ -50,7 +59,7 @@ def _check_sizes(given: Any) -> None:
         n_clusters *= int(h)
     if n_clusters > _MOST_CLUSTERS:
         raise ValueError(
-            f"n_protocentroids={tuple(sizes)} make {n_clusters} centroids, more than "
+            f"n_protocentroids={shown(given)} make {shown(n_clusters)} centroids, more than "
             f"{_MOST_CLUSTERS} can be told apart. Use smaller or fewer sets."
         )
 
@@ -65,8 +74,10 @@ def check_sets(
     )
     if len(sizes) == 1 and getattr(given, "ndim", 0) == 2:
         given = [given]
-    if not hasattr(given, "__len__") or len(given) != len(sizes):
-        found = f"{len(given)} of them" if hasattr(given, "__len__") else repr(given)
+    # Arrays of no dimension have the method for a length, but no length.
+    has_length = hasattr(given, "__len__") and getattr(given, "ndim", 1) > 0
+    if not has_length or len(given) != len(sizes):
+        found = f"{len(given)} of them" if has_length else shown(given)
         raise ValueError(f"init must be {choices}, got {found}.")
     meaning = "(h_q, n_features)"
     return [

@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 
 from polymeans._fit_state import RowsInfo
-from polymeans._validation import check_choice, check_integer, check_labels, check_real, is_name
+from polymeans._validation import (
+    MOST_EFFORT,
+    check_boolean,
+    check_choice,
+    check_integer,
+    check_labels,
+    check_real,
+    is_flat_sequence,
+    is_name,
+    shown,
+)
 
 INITS = ("search", "random")
 
@@ -34,10 +44,10 @@ def check_parameters(model: Any) -> None:
             )
     else:
         _check_sizes(model.n_clusters)
-    check_real("effort", model.effort, 0.01, "1 is the default, 4 is thorough.")
+    remedy = "1 is the default, 4 is thorough."
+    check_real("effort", model.effort, 0.01, remedy, MOST_EFFORT)
     check_real("resolution", model.resolution, 0.0, "0.1 is the default.")
-    if not isinstance(model.noise_space, bool | np.bool_):
-        raise TypeError(f"noise_space must be True or False, got {model.noise_space!r}.")
+    check_boolean("noise_space", model.noise_space)
     if not isinstance(model.whiten, bool | np.bool_):
         check_integer("whiten", model.whiten, 1, "Or use True or False.")
     if isinstance(model.init, str):
@@ -48,11 +58,10 @@ def _check_sizes(sizes: Any) -> None:
     if isinstance(sizes, Integral) and not isinstance(sizes, bool):
         check_integer("n_clusters", sizes, 1)
         return
-    flat = isinstance(sizes, tuple | list) or getattr(sizes, "ndim", 0) == 1
-    if not flat or len(sizes) == 0:
+    if not is_flat_sequence(sizes) or len(sizes) == 0:
         raise TypeError(
             "n_clusters must be a tuple of integers, one for each view, such as (3, 4), an "
-            f'integer, or "auto", got {sizes!r}.'
+            f'integer, or "auto", got {shown(sizes)}.'
         )
     remedy = (
         "A view needs two clusters; dimensions for noise are set aside without being asked for."
@@ -85,7 +94,7 @@ def check_start(model: Any, info: RowsInfo) -> Any:
     if sizes is None and not is_name(model.init, "search"):
         raise ValueError(
             'init must be "search" where n_clusters="auto" chooses the views, got '
-            f"{model.init!r}. Give the numbers of clusters too."
+            f"{shown(model.init)}. Give the numbers of clusters too."
         )
     if isinstance(model.init, str):
         return model.init

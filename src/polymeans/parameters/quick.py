@@ -2,9 +2,14 @@
 
 from typing import Any
 
-import numpy as np
-
-from polymeans._validation import check_choice, check_integer, check_positive, is_name
+from polymeans._validation import (
+    MOST_EFFORT,
+    check_boolean,
+    check_choice,
+    check_integer,
+    check_positive,
+    is_name,
+)
 from polymeans.factorization._checks import check_n_factors
 from polymeans.factorization.factorize import METHODS
 
@@ -20,9 +25,8 @@ def check_parameters(model: Any) -> None:
     check_choice("offset", model.offset, OFFSETS)
     if not is_name(model.n_factors, "auto"):
         check_n_factors(model.n_factors)
-    check_positive("effort", model.effort)
-    if not isinstance(model.refit, bool | np.bool_):
-        raise TypeError(f"refit must be True or False, got {model.refit!r}.")
+    check_positive("effort", model.effort, largest=MOST_EFFORT)
+    check_boolean("refit", model.refit)
     if model.n_nonzeros is not None:
         check_integer("n_nonzeros", model.n_nonzeros, 2, "Each factor needs an entry.")
         if model.method == "palm4msa":

@@ -11,6 +11,7 @@ from polymeans._validation import (
     check_labels,
     check_positive,
     is_name,
+    shown,
 )
 from polymeans.spaces.spec import EMBEDDINGS
 from polymeans.spaces.spectral import SOLVERS
@@ -56,7 +57,7 @@ def _check_spherical(spherical: Any) -> None:
     if is_name(spherical, "auto") or isinstance(spherical, bool | np.bool_):
         return
     error = ValueError if isinstance(spherical, str | int | float) else TypeError
-    raise error(f'spherical must be True, False or "auto", got {spherical!r}.')
+    raise error(f'spherical must be True, False or "auto", got {shown(spherical)}.')
 
 
 def _check_kernel(model: Any) -> None:
@@ -68,12 +69,12 @@ def _check_kernel(model: Any) -> None:
     elif model.kernel is not None and not callable(model.kernel):
         raise TypeError(
             "kernel must be None, a name, a function of two sets of rows, or "
-            f'"precomputed", got {model.kernel!r}.'
+            f'"precomputed", got {shown(model.kernel)}.'
         )
     if model.kernel_params is not None and not isinstance(model.kernel_params, dict):
         raise TypeError(
             'kernel_params must be a dictionary such as {"gamma": 0.1}, got '
-            f"{model.kernel_params!r}."
+            f"{shown(model.kernel_params)}."
         )
     if is_name(model.kernel, "precomputed") and model.spherical in (True, np.True_):
         raise ValueError(

@@ -79,7 +79,7 @@ def prepared(X: Rows, unit: float, spherical: bool) -> Rows:
     """Rows over their unit, of length one if ``spherical``; a copy where they change."""
     X = canonical(X)
     if unit != 1.0:
-        X = X / unit
+        X = (X / unit).astype(X.dtype, copy=False)  # quotients of sparse rows are float64
     return normalize(X, copy=True) if spherical else X
 
 

@@ -80,7 +80,7 @@ def test_odd_arrays_of_sizes_are_refused_by_name(sizes):
         (lambda labels: labels[:, 0], r"shape \(300, 1\).*\(300, 2\)"),
         (lambda labels: labels.T, r"shape \(2, 300\).*\(300, 2\)"),
         (lambda labels: labels[:, :, None], "dim 3"),
-        (lambda labels: [], "0 sample"),
+        (lambda labels: [], "init must be the name of a method or labels"),
         (lambda labels: labels - 1, "init must have labels from 0 to n_clusters - 1.*from -1 to"),
         (lambda labels: labels[:, ::-1], "init must have labels from 0 to n_clusters - 1"),
         (lambda labels: labels + 0.5, "init must have labels from 0"),

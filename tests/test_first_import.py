@@ -1,0 +1,89 @@
+"""An interrupt during the first fit of a process leaves a library that works."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from polymeans import _first_import
+
+#: Seconds after the first fit begins at which it is interrupted: while numba is imported, while it
+#: fills its registries, and while kernels are loaded or compiled.
+MOMENTS = (0.01, 0.04, 0.1, 0.15, 0.3, 0.7)
+
+#: Prints when the first fit is done or was interrupted, and what a second one finds.
+PROGRAM = """
+import os, signal, sys, threading
+import numpy as np
+from polymeans import KMeans
+assert "numba" not in sys.modules
+X = np.random.default_rng(0).normal(size=(50, 3))
+threading.Timer({moment}, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    for _ in range(10_000_000):
+        KMeans(3, random_state=0).fit(X)
+except KeyboardInterrupt:
+    print("interrupted")
+model = KMeans(3, random_state=0).fit(X)
+print(*model.predict(X))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can send itself SIGINT there")
+def test_a_fit_works_after_the_first_one_was_interrupted():
+    found = set()
+    for moment in MOMENTS:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM.format(moment=moment)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"interrupted after {moment} s:\n{done.stderr}"
+        first, labels = done.stdout.splitlines()
+        assert first == "interrupted"
+        found.add(labels)
+    assert len(found) == 1
+
+
+def test_an_interrupt_waits_for_the_end_of_the_block():
+    steps = []
+
+    def interrupted():
+        with _first_import._interrupts_deferred():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("after the signal")
+        steps.append("after the block")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert steps == ["after the signal"]
+
+
+def test_the_handler_is_put_back():
+    before, during = signal.getsignal(signal.SIGINT), []
+
+    def failing():
+        with _first_import._interrupts_deferred():
+            during.append(signal.getsignal(signal.SIGINT))
+            raise ImportError
+
+    with pytest.raises(ImportError):
+        failing()
+    assert during != [before]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_threads_leave_handlers_alone():
+    before, seen = signal.getsignal(signal.SIGINT), []
+
+    def work():
+        with _first_import._interrupts_deferred():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]
