@@ -1,0 +1,72 @@
+"""All areas: how their problems are drawn and checked, and which share of problems each has."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+
+from benchmarks.fuzz import estimators, promises
+from benchmarks.fuzz.case import Case
+from benchmarks.fuzz.functions import FUNCTIONS
+
+
+@dataclass(frozen=True)
+class Area:
+    """How problems of one area are made and judged.
+
+    Parameters
+    ----------
+    share : float
+        Relative number of problems.
+    draw : callable
+        ``draw(rng, area, seed, number)`` returns a case.
+    check : callable
+        ``check(case)`` yields the name of each promise that was kept and raises for one that was
+        not.
+    """
+
+    share: float
+    draw: Callable[..., Case]
+    check: Callable[[Case], Iterator[str]]
+
+
+@cache
+def areas() -> dict[str, Area]:
+    """Every area by its name."""
+    found = {
+        name: Area(entry[0], partial(estimators.draw), promises.check)
+        for name, entry in estimators.AREAS.items()
+    }
+    for name, (share, draw, check) in FUNCTIONS.items():
+        found[name] = Area(share, draw, check)
+    return found
+
+
+@cache
+def _chances() -> tuple[list[str], np.ndarray]:
+    shares = np.array([area.share for area in areas().values()])
+    return list(areas()), np.cumsum(shares / shares.sum())
+
+
+def area_of(seed: int, number: int) -> str:
+    """The area of a problem, without making it."""
+    names, edges = _chances()
+    place = int(np.searchsorted(edges, np.random.default_rng([seed, number, 0]).random()))
+    return names[min(place, len(names) - 1)]
+
+
+def make_case(seed: int, number: int) -> Case:
+    """The problem that a seed and a number stand for.
+
+    Parameters
+    ----------
+    seed, number : int
+
+    Returns
+    -------
+    Case
+    """
+    area = area_of(seed, number)
+    with np.errstate(all="ignore"):
+        return areas()[area].draw(np.random.default_rng([seed, number]), area, seed, number)
