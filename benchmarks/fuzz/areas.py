@@ -7,7 +7,7 @@ from functools import cache, partial
 import numpy as np
 
 from benchmarks.fuzz import estimators, promises
-from benchmarks.fuzz.case import Case
+from benchmarks.fuzz.case import BrokenPromiseError, Case
 from benchmarks.fuzz.functions import FUNCTIONS
 
 
@@ -22,13 +22,13 @@ class Area:
     draw : callable
         ``draw(rng, area, seed, number)`` returns a case.
     check : callable
-        ``check(case)`` yields the name of each promise that was kept and raises for one that was
-        not.
+        ``check(case)`` yields the name of each promise that was kept. For one that was not it
+        raises the error, or yields it if others can still be checked.
     """
 
     share: float
     draw: Callable[..., Case]
-    check: Callable[[Case], Iterator[str]]
+    check: Callable[[Case], Iterator[str | BrokenPromiseError]]
 
 
 @cache

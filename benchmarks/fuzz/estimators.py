@@ -146,8 +146,8 @@ def _kernel(rng: _Rng, X: NDArray[Any], k: int) -> dict[str, Any]:
 
 def _nonredundant(rng: _Rng, X: NDArray[Any], k: int) -> dict[str, Any]:
     n = len(X)
-    most = min(n, 4)
-    sizes = tuple(int(size) for size in rng.integers(1, most + 1, int(rng.integers(1, 4))))
+    n_views = int(rng.integers(1, min(X.shape[1], 3) + 1))
+    sizes = tuple(int(size) for size in rng.integers(2, min(n, 4) + 1, n_views))
     params: dict[str, Any] = {"n_clusters": sizes, "effort": 0.02, "n_init": 1}
     params["init"] = str(rng.choice(["search", "random"]))
     if rng.random() < 0.4:
@@ -182,6 +182,7 @@ def draw(rng: _Rng, area: str, seed: int, number: int) -> Case:
     """A problem for the estimator of an area."""
     _, _, parameters, largest = AREAS[area]
     n, d, k, size = draw_shape(rng, largest)
+    n = max(n, 2) if area == "NonRedundant" else n  # a view has two clusters at least
     dtype = "float32" if rng.random() < 0.4 else "float64"
     X, kind = draw_values(rng, n, d, dtype)
     if rng.random() < 0.4:

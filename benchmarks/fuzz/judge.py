@@ -19,21 +19,18 @@ class Outcome:
     ----------
     kept : Counter
         How often each promise was checked and kept.
-    broken : str
-        The promise that was not kept, or nothing.
-    detail : str
-        What was seen.
+    broken : dict
+        Promises that were not kept, with what was seen.
     seconds : float
     """
 
     kept: Counter = field(default_factory=Counter)
-    broken: str = ""
-    detail: str = ""
+    broken: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
 
 def judge(case: Case) -> Outcome:
-    """Check all promises of a problem, up to the first that is broken.
+    """Check all promises of a problem.
 
     Parameters
     ----------
@@ -48,18 +45,19 @@ def judge(case: Case) -> Outcome:
         # Slow versions may overflow; the library's own warnings are caught where it is called.
         with np.errstate(all="ignore"):
             for promise in areas()[case.area].check(case):
-                outcome.kept[promise] += 1
+                if isinstance(promise, BrokenPromiseError):
+                    outcome.broken.setdefault(promise.promise, promise.detail)
+                else:
+                    outcome.kept[promise] += 1
     except BrokenPromiseError as broken:
-        outcome.broken, outcome.detail = broken.promise, broken.detail
+        outcome.broken.setdefault(broken.promise, broken.detail)
     except RefusedError:
         outcome.kept["refused with a reason"] += 1
     except Exception as error:  # a call that no promise watches, or the fuzzer itself
         import traceback
 
         place = traceback.extract_tb(error.__traceback__)[-1]
-        outcome.broken = "no other exceptions"
-        outcome.detail = (
-            f"{type(error).__name__}: {str(error)[:200]} ({place.filename}:{place.lineno})"
-        )
+        told = f"{type(error).__name__}: {str(error)[:200]} ({place.filename}:{place.lineno})"
+        outcome.broken["no other exceptions"] = told
     outcome.seconds = time.perf_counter() - began
     return outcome

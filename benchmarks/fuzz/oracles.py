@@ -45,6 +45,7 @@ def not_nearest(
     labels: NDArray[Any],
     relative: float | None = None,
     absolute: float = 0.0,
+    blur: float = 0.0,
 ) -> tuple[int, int] | None:
     """A row and a centroid that is clearly nearer to it than that of its label, or None.
 
@@ -57,19 +58,30 @@ def not_nearest(
         Error of a squared distance that is excused; None: that of float64.
     absolute : float, default=0
         The same in units of squared distance.
+    blur : float, default=0
+        How far from its stated place each centroid may be.
     """
     relative = rounding_of_distances(X.shape[1]) if relative is None else relative
     distances = squared_distances(X, C)
     own = distances[np.arange(len(X)), labels]
     best = distances.argmin(axis=1)
     least = distances[np.arange(len(X)), best]
+    # (a + 2 b)² = a² + 4 a b + 4 b², where both of two distances may be wrong by b.
+    absolute = absolute + 4 * np.sqrt(least) * blur + 4 * np.longdouble(blur) ** 2
     # "not <=" rather than ">": what is not a number is looked at, too.
     for i in np.flatnonzero(~(own <= least * (1 + 2 * relative) + absolute))[:20]:
         mine = exact_squared_distance(X[i], C[labels[i]])
         other = exact_squared_distance(X[i], C[best[i]])
-        if mine > other * (1 + 2 * Fraction(relative)) + Fraction(absolute):
+        excused = absolute[i] if np.ndim(absolute) else absolute
+        if mine > other * (1 + 2 * Fraction(relative)) + _fraction(excused):
             return int(i), int(best[i])
     return None
+
+
+def _fraction(value: Any) -> Fraction:
+    """A long double as a fraction, which may be beyond the range of float64."""
+    mantissa, exponent = np.frexp(np.longdouble(value))
+    return Fraction(float(mantissa)) * Fraction(2) ** int(exponent)
 
 
 def higher_twin(C: NDArray[Any], labels: NDArray[Any]) -> tuple[int, int] | None:

@@ -35,16 +35,15 @@ class Tally:
     seconds: Counter = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
 
-    def add(self, number: int, area: str, outcome: Any, traits: str, lines: str) -> None:
+    def add(self, number: int, area: str, outcome: Any, traits: str, lines: dict) -> None:
         """Count one problem."""
         self.problems[area] += 1
         self.seconds[area] += outcome.seconds
         for promise, times in outcome.kept.items():
             self.kept[area, promise] += times
-        if outcome.broken:
-            self.failures.append(
-                Failure(number, area, outcome.broken, outcome.detail, traits, lines)
-            )
+        for promise, detail in outcome.broken.items():
+            shown = lines.get(promise, "")
+            self.failures.append(Failure(number, area, promise, detail, traits, shown))
 
 
 class Worker:

@@ -34,7 +34,7 @@ def shrink(case: Case, promise: str, seconds: float = 10.0) -> Case:
         for smaller in _smaller(case):
             if time.monotonic() > end:
                 break
-            if judge(smaller).broken == promise:
+            if promise in judge(smaller).broken:
                 case, changed = smaller, True
                 break
     return case

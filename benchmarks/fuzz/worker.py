@@ -21,7 +21,7 @@ def work(
     """Judge problems first, first + step, ... until the other side hangs up.
 
     Each message is a tuple: ("begin", number) before a problem, ("done", number, area, outcome,
-    reproducer) after it.
+    traits, reproducers) after it.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ def work(
             case = make_case(seed, number)
             size = os.fstat(printed).st_size
             outcome = judge(case)
-            if not outcome.broken and os.fstat(printed).st_size > size:
+            if os.fstat(printed).st_size > size:
                 # Below Python: what compiled code writes passes redirected streams.
-                outcome.broken, outcome.detail = "nothing is printed", "by compiled code"
-            lines = ""
-            if outcome.broken:
-                key = case.area, outcome.broken
+                outcome.broken.setdefault("nothing is printed", "by compiled code")
+            lines = {}
+            for promise in outcome.broken:
+                key = case.area, promise
                 failures[key] = failures.get(key, 0) + 1
                 if failures[key] <= _SHRUNK:
-                    lines = _explained(case, outcome.broken, seconds_to_shrink)
+                    lines[promise] = _explained(case, promise, seconds_to_shrink)
             traits = " ".join(sorted(case.traits)) + f" {case.X.shape}"
             connection.send(("done", number, case.area, outcome, traits, lines))
             number += step
@@ -62,7 +62,7 @@ def work(
 
 def _explained(case: Case, promise: str, seconds: float) -> str:
     small = shrink(case, promise, seconds)
-    return reproducer(small, promise, judge(small).detail)
+    return reproducer(small, promise, judge(small).broken.get(promise, ""))
 
 
 def _redirect_prints() -> int:
