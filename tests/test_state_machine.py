@@ -145,8 +145,7 @@ class Life(RuleBasedStateMachine):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 self.model.fit(X, sample_weight=weights)
-        except (ValueError, TypeError) as error:
-            assert len(str(error)) > 10
+        except (ValueError, TypeError):
             assert_unchanged(self.model, before)
             return False
         except KeyboardInterrupt:
@@ -226,8 +225,8 @@ class Life(RuleBasedStateMachine):
             result = getattr(self.model, method)(X)
         except NotFittedError:
             assert self.last is None
-        except ValueError as error:
-            assert self.last is None or self.last[0].shape[1] != width, error
+        except ValueError:
+            assert self.last is None or self.last[0].shape[1] != width
         else:
             assert self.last is not None
             assert self.last[0].shape[1] == width

@@ -78,7 +78,7 @@ class Worker:
 
 
 def run_workers(
-    seed: int, seconds: float, jobs: int, area: str = "", first: int = 0, to_shrink: float = 10.0
+    seed: int, seconds: float, jobs: int, area: str = "", first: int = 0, to_shrink: float = 5.0
 ) -> Iterator[Tally]:
     """Work on problems for some time; yields the tally after each message.
 

@@ -12,7 +12,7 @@ from benchmarks.fuzz.reproducer import reproducer
 from benchmarks.fuzz.shrink import shrink
 
 #: Failures of one area and promise that are shrunk; more of them seldom say more.
-_SHRUNK = 2
+_SHRUNK = 1
 
 
 def work(
