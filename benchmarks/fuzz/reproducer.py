@@ -11,6 +11,23 @@ from benchmarks.fuzz.estimators import AREAS
 _LARGEST = 150
 
 
+#: How promises that take more than a fit are shown.
+_SHOWN = {
+    "a huge row changes no other label": [
+        "from scipy.sparse import csr_array, issparse",
+        "rows = X.toarray() if issparse(X) else np.asarray(X)",
+        "far = np.full_like(rows[:1], 1e300 if rows.dtype == 'float64' else 1e37)",
+        "more = np.vstack([rows, far])",
+        "print(model.predict(csr_array(more) if issparse(X) else more)[:-1])",
+    ],
+    "distances are accurate": ["print(model.transform(X))"],
+    "attributes are finite": ["print(vars(model), model.transform(X))"],
+    "same bits for any threads": [
+        "others = [model.set_params(n_threads=n).fit(X) for n in (1, 2, 3)]",
+    ],
+}
+
+
 def reproducer(case: Case, promise: str, detail: str) -> str:
     """Lines that show the problem.
 
@@ -42,8 +59,8 @@ def reproducer(case: Case, promise: str, detail: str) -> str:
     weights = "" if case.weights is None else f", sample_weight={_written(case.weights)}"
     lines.append(f"model = {AREAS[case.area][1]}({given}).fit(X{weights})")
     lines.append("print(model.labels_, model.predict(X), model.inertia_, model.score(X))")
-    checks = f"  # checks: {', '.join(sorted(case.checks))}" if case.checks else ""
-    lines.append(f"# seed {case.seed}, problem {case.number}{checks}")
+    lines += _SHOWN.get(promise, [])
+    lines.append(f"# seed {case.seed}, problem {case.number}; checks: {sorted(case.checks)}")
     return "\n".join([*head, *lines])
 
 

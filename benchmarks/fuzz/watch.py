@@ -17,6 +17,9 @@ DOCUMENTED = (
     "sparsity_level=",
 )
 
+#: Beginnings of refusals that depend on the rows in a documented way.
+LIMITS = ("whiten=",)
+
 
 class RefusedError(Exception):
     """A call that the library declined with a reason."""
@@ -43,8 +46,10 @@ def watched(refusable: bool, *documented: str) -> Iterator[None]:
             except BrokenPromiseError:
                 raise
             except (ValueError, TypeError) as error:
-                if not refusable or len(str(error)) < 12:
+                if not refusable and not str(error).startswith(LIMITS):
                     raise BrokenPromiseError("accepts finite rows", _told(error)) from error
+                if len(str(error)) < 12:
+                    raise BrokenPromiseError("errors have a reason", _told(error)) from error
                 raise RefusedError(str(error)) from error
             except Exception as error:
                 raise BrokenPromiseError("no other exceptions", _told(error)) from error
