@@ -55,6 +55,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--area", default="", help="only this area of fuzz, such as KMeans")
     parser.add_argument("--jobs", type=int, default=1, help="processes of fuzz")
+    parser.add_argument("--shrink", type=float, default=5.0, help="seconds for a failure of fuzz")
     parser.add_argument("--problem", type=int, default=0, help="number fuzz begins with")
     options = parser.parse_args(argv)
     module = importlib.import_module("benchmarks." + options.name.replace("-", "_"))

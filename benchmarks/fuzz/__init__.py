@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from benchmarks.fuzz.areas import areas
-from benchmarks.fuzz.pool import Tally, run_workers
+from benchmarks.fuzz.pool import Failure, Tally, run_workers
 from benchmarks.harness import MissingRequirementError, Report
 
 #: Seconds between two lines about the progress.
@@ -26,7 +26,12 @@ def run(options: Any, report: Report) -> None:
         raise MissingRequirementError(f"no area {options.area!r}; one of: {', '.join(areas())}")
     tally, began, told = Tally(), time.monotonic(), time.monotonic()
     for tally in run_workers(
-        options.seed, 60 * options.minutes, options.jobs, options.area, options.problem
+        options.seed,
+        60 * options.minutes,
+        options.jobs,
+        options.area,
+        options.problem,
+        options.shrink,
     ):
         if time.monotonic() - told > _NEWS:
             told = time.monotonic()
@@ -66,16 +71,22 @@ def show(tally: Tally, report: Report, seconds: float) -> None:
             for (area, promise), times in sorted(tally.kept.items())
         ],
     )
-    report.table(
-        "failures",
-        [
-            {
-                "problem": failure.number,
-                "area": failure.area,
-                "promise": failure.promise,
-                "traits": failure.traits,
-                "detail": failure.detail[:160],
-            }
-            for failure in sorted(tally.failures, key=lambda f: (f.area, f.promise, f.number))
-        ],
-    )
+    report.table("failures", _summary(tally.failures), "Reproducers are above.")
+
+
+def _summary(failures: list[Failure]) -> list[dict[str, Any]]:
+    """One row for each area and promise: how many, the first numbers, an example."""
+    groups: dict[tuple[str, str], list[Failure]] = {}
+    for failure in failures:
+        groups.setdefault((failure.area, failure.promise), []).append(failure)
+    return [
+        {
+            "area": area,
+            "promise": promise,
+            "times": len(group),
+            "problems": " ".join(str(failure.number) for failure in group[:6]),
+            "of which": group[0].traits,
+            "detail": group[0].detail[:160],
+        }
+        for (area, promise), group in sorted(groups.items())
+    ]

@@ -105,7 +105,7 @@ def _quick(rng: _Rng, X: NDArray[Any], k: int) -> dict[str, Any]:
         params["sparsity_level"] = int(rng.integers(1, 4))
     elif rng.random() < 0.3:
         params["n_nonzeros"] = int(rng.integers(k, 2 * k * X.shape[1] + 2)) + 2
-    if rng.random() < 0.15:
+    if rng.random() < 0.2 and "n_nonzeros" not in params:
         params["method"] = "palm4msa"
     if rng.random() < 0.2:
         params["refit"] = False

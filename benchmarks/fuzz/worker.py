@@ -61,7 +61,7 @@ def work(
 
 
 def _explained(case: Case, promise: str, seconds: float) -> str:
-    small = shrink(case, promise, seconds)
+    small = shrink(case, promise, seconds) if seconds > 0 else case
     return reproducer(small, promise, judge(small).broken.get(promise, ""))
 
 
