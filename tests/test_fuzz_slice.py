@@ -18,7 +18,7 @@ from benchmarks.fuzz.judge import judge  # noqa: E402
 from benchmarks.fuzz.known import is_known  # noqa: E402
 from benchmarks.fuzz.reproducer import reproducer  # noqa: E402
 
-SEED, N_PROBLEMS, N_PARTS = 15, 160, 8
+SEED, N_PROBLEMS, N_PARTS = 15, 400, 8
 
 #: Sizes that take seconds, and areas that draw or compile much, are left to the fuzzer itself.
 _LARGE = {"threaded", "fast path"}
