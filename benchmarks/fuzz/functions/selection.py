@@ -32,6 +32,7 @@ def check(case: Case) -> Iterator[str]:
     yield require((model.predict(X) == model.labels_).all(), "predict gives labels_", model.labels_)
     most = max(model.table_["n_clusters"])
     yield require(most <= case.params["max_clusters"], "no more clusters than allowed", most)
-    chosen = model.table_[model.criterion].min()
-    sizes = [tuple(row["sizes"]) for row in model.table_ if row[model.criterion] == chosen]
-    yield require(tuple(model.best_sizes_) in sizes, "the best criterion is chosen", sizes)
+    # Differences below two are no evidence, so any candidate that near may be chosen.
+    values = model.table_[model.criterion]
+    near = [tuple(row["sizes"]) for row in model.table_[values <= values.min() + 2]]
+    yield require(tuple(model.best_sizes_) in near, "a good candidate is chosen", near)
