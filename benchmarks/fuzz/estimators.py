@@ -92,8 +92,7 @@ def _sum(rng: _Rng, X: NDArray[Any], k: int) -> dict[str, Any]:
 
 
 def _product(rng: _Rng, X: NDArray[Any], k: int) -> dict[str, Any]:
-    stored = rng.choice(["auto", True, False])
-    stored = stored if stored == "auto" else stored == "True"
+    stored = ("auto", True, False)[rng.integers(3)]
     return _khatri_rao(rng, X, k) | {"aggregator": "product", "store_centroids": stored}
 
 

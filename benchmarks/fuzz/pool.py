@@ -125,7 +125,11 @@ def _hear(worker: Worker, tally: Tally) -> None:
 
 
 def _note(worker: Worker, tally: Tally, promise: str, detail: str) -> None:
-    """A process that died or hangs: say in which problem, and go on with the next."""
+    """A process that died or hangs: say in which problem, and go on with the next.
+
+    If that problem does no harm alone, an earlier one of the same process wrote where it should
+    not; bounds checking finds it (tests/test_bounds_checking.py).
+    """
     from benchmarks.fuzz.areas import area_of
 
     seed = worker.arguments[0]

@@ -56,6 +56,8 @@ def representable(case: Case) -> bool:
     n_sets = len(case.params.get("n_protocentroids", (1,)))
     if case.params.get("aggregator") == "product" and n_sets > 1:
         most = max(most, 16 * X.max() ** (2 * n_sets) * case.X.size)
+        if case.X.dtype == np.float32:  # products of given rows are centroids of that type
+            most = max(most, X.max() ** n_sets * 1e263)
     limit = 1e300
     if case.X.dtype == np.float32:
         # Distances themselves have to be numbers of the rows' type.
