@@ -22,6 +22,7 @@ NAMES = {
     "quick-predict": "labels through sparse factors against the dense product",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
     "before-after": "our own times and memory in another checkout and in this one",
+    "fuzz": "random and hostile problems for everything public, promises checked",
     "constants": "constants of the searches at half, once and twice their values",
 }
 
@@ -48,6 +49,14 @@ def main(argv: list[str] | None = None) -> int:
         default=150.0,
         help="seconds; a peer with equal iterations is extrapolated (marked ~) beyond this",
     )
+    parser.add_argument("--minutes", type=float, default=1.0, help="time for fuzz")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of fuzz; with a number it is a problem"
+    )
+    parser.add_argument("--area", default="", help="only this area of fuzz, such as KMeans")
+    parser.add_argument("--jobs", type=int, default=1, help="processes of fuzz")
+    parser.add_argument("--shrink", type=float, default=5.0, help="seconds for a failure of fuzz")
+    parser.add_argument("--problem", type=int, default=0, help="number fuzz begins with")
     options = parser.parse_args(argv)
     module = importlib.import_module("benchmarks." + options.name.replace("-", "_"))
     report = Report(options.name, options.out)
