@@ -194,6 +194,10 @@ def _in_native_order(X: Any) -> Any:
     return X.astype(X.dtype.newbyteorder("="))
 
 
+#: Weights further apart could not be squared side by side.
+_WIDEST_WEIGHTS = 2.0**200
+
+
 def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights as float64, ones if there are none; an error if any is negative or all are zero."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -207,6 +211,12 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
         raise ValueError(
             f"The sum of sample_weight overflows (largest: {weights.max():g}). Divide the weights "
             "by their largest value; only their ratios matter for the clusters."
+        )
+    if weights.max() > _WIDEST_WEIGHTS * weights[weights > 0].min(initial=np.inf):
+        raise ValueError(
+            f"sample_weight ranges from {weights[weights > 0].min():g} to {weights.max():g}; "
+            f"beyond a factor of {_WIDEST_WEIGHTS:.0e} the smaller ones are lost in rounding. Set "
+            "them to zero, or leave their rows out."
         )
     if not weights.any():
         raise ValueError(

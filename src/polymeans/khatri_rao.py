@@ -239,7 +239,15 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _check_start(self, info: RowsInfo) -> Any:
         if isinstance(self.init, str) or callable(self.init):
             return self.init
-        return check_sets(self.init, self._sizes, info.shape[1], info.dtype)
+        sets = check_sets(self.init, self._sizes, info.shape[1], info.dtype)
+        with np.errstate(over="ignore"):
+            largest = self._largest_center(sets)
+        if not largest <= np.finfo(info.dtype).max:
+            raise ValueError(
+                f"init has protocentroids whose {self.aggregator}s are as large as {largest:g}, "
+                f"which {info.dtype} cannot hold. Divide them by their largest entry."
+            )
+        return sets
 
     def _n_runs(self, start: Any) -> int:
         if not isinstance(start, str) and not callable(start):
@@ -309,6 +317,11 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
         sizes = self._sizes
         sets = sets_of(run.codebook, state.frame)
+        if not all(np.isfinite(part).all() for part in sets):
+            raise ValueError(
+                f"Protocentroids of these rows exceed the largest {state.frame.dtype} number. "
+                "Divide X by its largest value."
+            )
         return {
             "protocentroids_": sets,
             "labels_": run.labels,

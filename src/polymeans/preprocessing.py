@@ -54,4 +54,15 @@ def label_features(Y: Any, Z: Any) -> Any:
         totals.sort_indices()
     else:
         totals = np.asarray(Y.T @ Z)
-    return normalize(totals, copy=False)
+    return normalize(_near_one(totals), copy=False)
+
+
+def _near_one(rows: Any) -> Any:
+    """Rows divided by their largest entry, so that squares of extreme ones stay in range."""
+    largest = abs(rows).max(axis=1)
+    largest = largest.toarray() if sp.issparse(largest) else np.asarray(largest)
+    largest = np.where(largest.ravel() > 0, largest.ravel(), 1).astype(rows.dtype)
+    if sp.issparse(rows):
+        rows.data /= np.repeat(largest, np.diff(rows.indptr))
+        return rows
+    return rows / largest[:, None]

@@ -117,6 +117,12 @@ def descend(
         shift = 0.0
         if n_moved:
             inertia, drift = codebook.advance(statistics, lambda: runner.measure(codebook))
+            if np.isnan(drift).any():
+                raise ValueError(
+                    f"Centroids of {type(codebook).__name__} are no longer finite numbers after "
+                    f"{iteration + 1} iterations: values of X, or of a given start, are too large "
+                    "to be squared or multiplied. Divide them by the largest one."
+                )
             runner.follow(codebook, drift)
             shift = float(np.sum(drift * drift))
         else:

@@ -129,7 +129,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Y = X if Y is None else Y
         if callable(self.kernel):
             return self._called(X, Y)
-        X, Y = X.astype(np.float64, copy=False), Y.astype(np.float64, copy=False)
+        X, Y = _as_float64(X), _as_float64(Y)
         with np.errstate(over="ignore", invalid="ignore"):
             products = X @ Y.T
             if sp.issparse(products):
@@ -257,3 +257,8 @@ def _inverse_root(W: NDArray[np.float64], precision: float) -> NDArray[np.float6
     clear = values > max(precision, rounding) * np.abs(values).max()
     scale = np.where(clear, 1.0 / np.sqrt(np.where(clear, values, 1.0)), 0.0)
     return (vectors * scale) @ vectors.T
+
+
+def _as_float64(X: Any) -> Any:
+    """Rows as an array, or as CSR if they are sparse in any format."""
+    return X.tocsr().astype(np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)

@@ -27,6 +27,9 @@ from polymeans.spaces.spectral import leading_directions
 #: stay below one; the squares of coordinates up to this still add up in float64.
 _FAR = 1e12
 
+#: Rows that do not count may be longer than others by this factor: its square must be a number.
+_BEYOND = 1e100
+
 #: Least and largest ``rho``, in parts of the scatter of all rows. Above the upper one ``I + W /
 #: rho`` is the identity in float64, whatever the labels are; down to the lower one ``W / rho`` and
 #: its products stay within the range of float64.
@@ -192,8 +195,7 @@ def begin_fitting(
         The heaviest is 1; rows of zeros have none where only directions count.
     fitting : Fitting
     """
-    values = X.data if is_sparse(X) else X
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    largest = _largest_counted(X, weights)
     unit = 1.0 if spec.kernel is not None else power_of_two_unit(largest)
     heaviest = float(weights.max())
     weights = weights / heaviest
@@ -217,6 +219,26 @@ def begin_fitting(
     n_dims = X.shape[1] if full and spec.kernel is None else r
     fitting = replace(fitting, space=space, rho=rho, n_dims=n_dims)
     return _far_rows_shortened(inside / np.sqrt(space.squares + rho)), weights, fitting
+
+
+def _largest_counted(X: Any, weights: NDArray[np.float64]) -> float:
+    """The largest absolute value of rows that count; an error if others are beyond comparison."""
+    largest = _largest(X)
+    if weights.all():
+        return largest
+    counted = _largest(X[np.flatnonzero(weights)])
+    if largest > _BEYOND * counted > 0:
+        raise ValueError(
+            f"Rows of sample_weight 0 have values up to {largest:g}, those of positive weight only "
+            f"up to {counted:g}: the metric learned from these cannot place them. Leave them out "
+            "of fit."
+        )
+    return counted
+
+
+def _largest(X: Any) -> float:
+    values = X.data if is_sparse(X) else X
+    return max(float(values.max(initial=0)), -float(values.min(initial=0)))
 
 
 def _far_rows_shortened(white: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -139,7 +139,10 @@ def checked_gram(gram: NDArray[np.float64], n: int, kernel: Kernel) -> NDArray[n
             f"shape {gram.shape}."
         )
     if not np.isfinite(gram).all():
-        raise ValueError(f"kernel={kernel!r} gives values that are not finite numbers.")
+        raise ValueError(
+            f"kernel={kernel!r} gives values that are not finite numbers: X may be too large to be "
+            "squared. Divide it by its largest value, or standardize it."
+        )
     apart = float(np.abs(gram - gram.T).max())
     if apart > _ASYMMETRIC * max(float(np.abs(gram).max()), 1e-300):
         raise ValueError(
