@@ -5,6 +5,7 @@ import io
 import warnings
 from collections.abc import Iterator
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.fuzz.case import BrokenPromiseError, require
@@ -19,6 +20,11 @@ DOCUMENTED = (
 
 #: Beginnings of refusals that depend on the rows in a documented way.
 LIMITS = ("whiten=",)
+
+
+def _numpy_warns() -> np.errstate:
+    """numpy's own settings: slow versions of the fuzzer run without its warnings."""
+    return np.errstate(divide="warn", over="warn", invalid="warn", under="ignore")
 
 
 class RefusedError(Exception):
@@ -40,7 +46,7 @@ def watched(refusable: bool, *documented: str) -> Iterator[None]:
     out, err = io.StringIO(), io.StringIO()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _numpy_warns():
             try:
                 yield
             except BrokenPromiseError:
