@@ -19,7 +19,8 @@ def draw_weights(
     if kind == "whole":
         return rng.integers(1, 5, n).astype(float), "whole weights"
     if kind == "wide":
-        return 10.0 ** rng.uniform(-200, 200, n), "wide weights"
+        # As far apart as is allowed, anywhere in the range of numbers.
+        return 10.0 ** (rng.uniform(-29, 29, n) + rng.uniform(-170, 170)), "wide weights"
     weights = rng.random(n) + 0.01
     if kind == "with zeros":
         weights[rng.random(n) < 0.4] = 0.0

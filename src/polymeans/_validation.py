@@ -169,6 +169,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
             f"Expected 2D array, got a sparse array of shape {X.shape} instead. "
             "Reshape it to one row for each sample."
         )
+    narrow = _is_float32_frame(X)
     # Whether all is finite is first judged by a sum, which large values of both signs overflow.
     with np.errstate(over="ignore", invalid="ignore"):
         X = validate_data(
@@ -181,7 +182,15 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
             ensure_all_finite=finite,
             reset=reset,
         )
-    return X if sp.issparse(X) else np.ascontiguousarray(X)
+    if sp.issparse(X):
+        return X
+    return np.ascontiguousarray(X, dtype=np.float32 if narrow else None)
+
+
+def _is_float32_frame(X: Any) -> bool:
+    """Whether X is a polars frame of float32 columns, which scikit-learn makes float64."""
+    kinds = getattr(X, "dtypes", None)
+    return isinstance(kinds, list) and len(kinds) > 0 and all(str(k) == "Float32" for k in kinds)
 
 
 def _in_native_order(X: Any) -> Any:

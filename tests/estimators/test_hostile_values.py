@@ -155,3 +155,28 @@ def test_values_near_the_largest_float(model, container, scale, dtype):
     assert np.isfinite(model.cluster_centers_).all()
     assert not np.isnan(model.inertia_)
     assert score == pytest.approx(-model.inertia_, rel=1e-6)
+
+
+@every_model
+def test_weights_too_far_apart_are_refused(model):
+    with pytest.raises(ValueError, match="sample_weight ranges from 1e-70 to 1"):
+        model.fit(rows(20, 3), sample_weight=np.r_[1e-70, np.ones(19)])
+
+
+@every_model
+@containers
+def test_weights_of_unlike_size(model, container):
+    X, weights = rows(40, 3), 10.0 ** np.random.default_rng(2).uniform(100, 150, 40)
+    model.fit(container(X), sample_weight=weights)
+    np.testing.assert_array_equal(model.predict(container(X)), model.labels_)
+    assert np.isfinite(model.history_["inertia"]).all()
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_frames_of_float32_stay_float32(frame):
+    module = pytest.importorskip(frame)
+    X = module.DataFrame(dict(zip("abc", rows(30, 3).T.astype(np.float32))))
+    model = KMeans(3, random_state=0).fit(X)
+    assert model.cluster_centers_.dtype == np.float32
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    assert model.transform(X).dtype == np.float32
