@@ -51,7 +51,7 @@ class Case:
     params : dict
         Arguments of the estimator or function, ready to be passed.
     traits : frozenset of str
-        Kind of values, container, dtype and size; known failures are named by them.
+        Kind of values, container, dtype and size; documented limits are named by them.
     checks : frozenset of str
         Expensive promises that this problem is to check.
     """

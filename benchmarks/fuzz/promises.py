@@ -343,10 +343,16 @@ def _zero_weights(case: Case, model: Any, X: Any) -> Iterator[str]:
 
 
 def _without_moved(state: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-    """How many rows moved counts rows without weight as well."""
-    history = list(state["history_"])
-    if len(history[1]) == len(model["history_"][1]):
-        history[1] = model["history_"][1]
+    """How many rows moved counts rows without weight as well.
+
+    And features of CSR rows are added up by how many entries they have, in all rows: the inertia
+    on the way may differ in its last digits.
+    """
+    history, other = list(state["history_"]), model["history_"]
+    if len(history[1]) == len(other[1]):
+        history[1] = other[1]
+        if np.allclose(history[0], other[0], rtol=1e-9, atol=0.0):
+            history[0] = other[0]
     return state | {"history_": history}
 
 

@@ -40,7 +40,11 @@ from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.core.threads import Threads
 from polymeans.engine.assignment import make_codebook
-from polymeans.engine.distances import distances_to_all, own_distances
+from polymeans.engine.distances import (
+    distances_to_all,
+    inertia_in_user_units,
+    own_distances,
+)
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend
 from polymeans.engine.runners import BlockRunner, LocalRunner
@@ -442,7 +446,8 @@ class CentroidEstimator(
             if measure:
                 centers = self._inertia_codebook(block.frame, codebook)
                 distances = own_distances(block, centers, labels)
-                inertia = block.frame.to_user(float(ExactSum.of(distances, block.weights)))
+                measured = float(ExactSum.of(distances, block.weights))
+                inertia = inertia_in_user_units([block], centers, [labels], measured)
         return labels, inertia * self._inertia_scale()
 
 

@@ -7,6 +7,8 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_array
 
+from polymeans.core.norms import largest_of_rows, rows_over
+
 
 def label_features(Y: Any, Z: Any) -> Any:
     """Represent each label of a multi-label problem by the instances that carry it.
@@ -54,15 +56,6 @@ def label_features(Y: Any, Z: Any) -> Any:
         totals.sort_indices()
     else:
         totals = np.asarray(Y.T @ Z)
-    return normalize(_near_one(totals), copy=False)
-
-
-def _near_one(rows: Any) -> Any:
-    """Rows divided by their largest entry, so that squares of extreme ones stay in range."""
-    largest = abs(rows).max(axis=1)
-    largest = largest.toarray() if sp.issparse(largest) else np.asarray(largest)
-    largest = np.where(largest.ravel() > 0, largest.ravel(), 1).astype(rows.dtype)
-    if sp.issparse(rows):
-        rows.data /= np.repeat(largest, np.diff(rows.indptr))
-        return rows
-    return rows / largest[:, None]
+    # Divided by their largest entries first: squares of extreme rows would leave the range.
+    largest = largest_of_rows(totals)
+    return normalize(rows_over(totals, np.where(largest > 0, largest, 1.0)), copy=False)

@@ -423,7 +423,7 @@ class TransformedKMeans(CentroidEstimator):
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
     ) -> tuple[NDArray[np.int32], float]:
-        with self._threads(n_multiplications(X, self._n_centroids)):
+        with self._threads(n_multiplications(X, self._n_centroids)), np.errstate(all="ignore"):
             if self._space is not None:
                 inside = self._space.coordinates(X) / self._learned_metric.scale
             else:

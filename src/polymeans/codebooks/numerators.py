@@ -116,7 +116,8 @@ class NumeratorCodebook(BaseCodebook[Totals]):
         product = cross / (denominators * self.denominators[changed])
         step = norms - 2 * product + self.squared_norms[changed]
         noise = _DRIFT_ROUNDING * (norms + self.squared_norms[changed])
-        drift[changed] = np.sqrt(np.maximum(step, 0.0) + noise)
+        # Squares that are out of range say nothing: as far as can be.
+        drift[changed] = np.nan_to_num(np.sqrt(np.maximum(step, 0.0) + noise), nan=np.inf)
         self.denominators[changed] = denominators
         self.squared_norms[changed] = norms
         self.outside[changed] = 0.0

@@ -21,8 +21,8 @@ _LARGEST, _SMALLEST = 1e15, 1e-15
 CANCELLED = 1e-6
 
 #: Rows and centroids of larger norm are not scored by fast paths: squares of four times as much,
-#: and sums of a few of these, must be numbers of the type that scores are computed in.
-LONGEST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**480}
+#: and sums of a few of these, must be float32 numbers, which some of the scores are for any rows.
+LONGEST = 2.0**60
 
 #: Where numbers begin, and how far they may go: sums of 2**40 of them, and twice their difference,
 #: must still be float64 numbers.

@@ -1,4 +1,4 @@
-"""Squared norms of rows, dense or CSR."""
+"""Norms and largest entries of rows, dense or CSR."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,3 +17,18 @@ def squared_norms(X: Rows) -> NDArray[np.float64]:
     squares = np.append(X.data.astype(np.float64) ** 2, 0.0)
     sums = np.add.reduceat(squares, X.indptr[:-1])
     return np.where(np.diff(X.indptr) > 0, sums, 0.0)  # an empty row sums its neighbour's first
+
+
+def largest_of_rows(X: Rows) -> NDArray[np.float64]:
+    """The largest absolute value of each row."""
+    largest = abs(X).max(axis=1)
+    largest = largest.toarray() if sp.issparse(largest) else np.asarray(largest)
+    return largest.ravel().astype(np.float64)
+
+
+def rows_over(X: Rows, divisors: NDArray[np.float64]) -> Rows:
+    """Each row divided by a number of its own, in the dtype and format of the rows."""
+    if not sp.issparse(X):
+        return (X / divisors[:, None]).astype(X.dtype, copy=False)
+    data = (X.data / np.repeat(divisors, np.diff(X.indptr))).astype(X.dtype, copy=False)
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)

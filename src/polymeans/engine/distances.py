@@ -1,5 +1,6 @@
 """How far each row of a block is from its own centroid, exactly."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,13 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
+from polymeans.core.exact_sums import ExactSum
 from polymeans.engine.blocks import Block
 from polymeans.engine.linear_assigner import metric_distances
 from polymeans.engine.nearest import outer_entries
+
+#: Inertia below which squares of distances may have vanished, in units of the rows.
+_LEAST = 2.0**-900
 
 
 def own_distances(
@@ -50,7 +55,9 @@ def distances_to_all(block: Block, codebook: BaseCodebook, dtype: np.dtype[Any])
     if frame.spherical:
         out *= out
         out /= 2
+        # Nothing is said about the direction of zeros.
         out[block.directionless] = 1.0
+        out[:, ~np.any(codebook.to_array(frame), axis=1)] = 1.0
         return out
     if frame.unit != 1.0:
         # In float64: the unit may be no number of a shorter type.
@@ -58,13 +65,30 @@ def distances_to_all(block: Block, codebook: BaseCodebook, dtype: np.dtype[Any])
     return out
 
 
-def distances_in_user_units(
+def inertia_in_user_units(
+    blocks: Sequence[Block],
+    codebook: BaseCodebook,
+    labels: Sequence[NDArray[np.int32]],
+    measured: float,
+) -> float:
+    """``Σ w |x - v|²`` in the user's units, given what it comes to in the engine's.
+
+    From the rows where squares leave the range of float64 in the engine's units: infinite only if
+    they do in the user's.
+    """
+    frame = blocks[0].frame
+    if frame.unit == 1.0 or _LEAST < measured < np.inf:
+        return frame.to_user(measured)
+    total = ExactSum()
+    for block, own in zip(blocks, labels):
+        total += ExactSum.of(_distances_in_user_units(block, codebook, own), block.weights)
+    return float(total) * frame.weight_unit
+
+
+def _distances_in_user_units(
     block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """The same in the user's units, for where squares in the engine's leave the range of float64.
-
-    Plain and slow: rows a thousand times as large as a typical one, a hundred powers of ten over.
-    """
+    """Squared distance of each row to its own centroid, plain and slow."""
     frame = block.frame
     centers = codebook.to_array(frame).astype(np.float64)
     out = np.empty(block.n_samples)

@@ -28,9 +28,7 @@ class Guarded:
 
     def __init__(self, block: Block, make: Callable[[Block], Assigner]) -> None:
         self.block, self.make = block, make
-        scored = np.dtype(np.float32) if block.is_sparse else block.dtype
-        self.longest = LONGEST[scored]
-        self.long_rows = np.flatnonzero(~(block.norms <= self.longest))
+        self.long_rows = np.flatnonzero(~(block.norms <= LONGEST))
         self.others = without_rows(block, self.long_rows) if len(self.long_rows) else block
         self.inner: Assigner | None = None
         #: Labels that the inner assigner gave to the rows that are zeros for it.
@@ -55,7 +53,7 @@ class Guarded:
         label_exactly(self.block, codebook, labels, self.long_rows)
 
     def _is_long(self, codebook: BaseCodebook) -> bool:
-        return not codebook.longest(self.block.frame) <= self.longest
+        return not codebook.longest(self.block.frame) <= LONGEST
 
     def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
         """Pass on that the codebook was refitted."""

@@ -108,15 +108,21 @@ def descend(
         rows, targets = _relocations(runner, codebook, statistics)
         n_relocated, before = len(rows), np.nan
         if n_relocated:
-            before = runner.measure(codebook) if codebook.by_rows else np.nan
+            before = runner.measure_in_user_units(codebook) if codebook.by_rows else np.nan
             runner.relabel(rows, targets)
             statistics = runner.add_up()
         n_moved = runner.n_moved
         # Rows moved into empty clusters carry labels that no assignment would give them.
         settled = n_moved == 0 and n_relocated == 0
         shift = 0.0
+        measured: list[float] = []  # in the user's units, where that took a pass over the rows
+
+        def measure(measured: list[float] = measured) -> float:
+            measured.append(runner.measure_in_user_units(codebook))
+            return measured[0]
+
         if n_moved:
-            inertia, drift = codebook.advance(statistics, lambda: runner.measure(codebook))
+            inertia, drift = codebook.advance(statistics, measure)
             if np.isnan(drift).any():
                 raise ValueError(
                     f"Centroids of {type(codebook).__name__} are no longer finite numbers after "
@@ -126,12 +132,15 @@ def descend(
             runner.follow(codebook, drift)
             shift = float(np.sum(drift * drift))
         else:
-            inertia = _inertia(runner, codebook, statistics)
+            inertia = codebook.inertia(statistics)
+            if np.isnan(inertia):
+                inertia = measure()
+        inertia = measured[0] if measured else frame.to_user(inertia)
         if not np.isnan(before):  # relocated rows carry labels that no assignment gave
             inertia = before
         run.n_relocated += n_relocated
         seconds = time.perf_counter() - began
-        step = Step(frame.to_user(inertia), n_moved, shift * frame.unit * frame.unit, seconds)
+        step = Step(inertia, n_moved, shift * frame.unit * frame.unit, seconds)
         run.steps.append(step)
         logger.debug(
             "iteration %d: inertia %.6g, %d rows moved, %.3g s",
@@ -154,11 +163,6 @@ def _relocations(
     if not codebook.relocates:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
     return relocations(runner, codebook, statistics.counts)
-
-
-def _inertia(runner: BaseRunner, codebook: BaseCodebook, statistics: Statistics) -> float:
-    inertia = codebook.inertia(statistics)
-    return runner.measure(codebook) if np.isnan(inertia) else inertia
 
 
 def _finish(

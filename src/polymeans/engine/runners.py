@@ -39,16 +39,13 @@ from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.changes import Change
 from polymeans.engine.distances import (
     distances_apart,
-    distances_in_user_units,
+    inertia_in_user_units,
     own_distances,
 )
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.numerator_account import NumeratorAccount
 from polymeans.engine.products import ScatterProducts
 from polymeans.engine.survey import Source, measure
-
-#: Inertia below which squares of distances may have vanished, in units of the rows.
-_LEAST = 2.0**-900
 
 
 class BaseRunner(ABC):
@@ -122,14 +119,7 @@ class BaseRunner(ABC):
 
     def measure_in_user_units(self, codebook: BaseCodebook) -> float:
         """The same in the user's units; infinite only if it is there."""
-        measured = self.measure(codebook)
-        if self.frame.unit == 1.0 or _LEAST < measured < np.inf:
-            return self.frame.to_user(measured)
-        total = ExactSum()
-        for block, labels in zip(self.blocks, self._labels):
-            distances = distances_in_user_units(block, codebook, labels)
-            total += ExactSum.of(distances, block.weights)
-        return float(total) * self.frame.weight_unit
+        return inertia_in_user_units(self.blocks, codebook, self._labels, self.measure(codebook))
 
     def farthest(
         self, codebook: BaseCodebook, n_rows: int

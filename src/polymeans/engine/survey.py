@@ -259,7 +259,7 @@ def _prepare(
             part.replace_values((part.values / unit).astype(dtype, copy=False))
     # Long enough to fit any number of features, however large their entries are.
     longest = largest / unit * np.sqrt(parts[0].shape[1])
-    return parts, unit, weight_unit, not longest <= longest_scored(parts[0])
+    return parts, unit, weight_unit, not longest <= LONGEST
 
 
 def _magnitudes(parts: list[_Prepared], otherwise: float) -> tuple[float, float]:
@@ -274,11 +274,6 @@ def _magnitudes(parts: list[_Prepared], otherwise: float) -> tuple[float, float]
     middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
     top = int(np.flatnonzero(counts)[-1])
     return 2.0 ** (middle + exact.LOWEST - 1), 2.0 ** (top + exact.LOWEST - 1)
-
-
-def longest_scored(part: _Prepared) -> float:
-    """Norm up to which fast paths score these rows; those of CSR rows compute in float32."""
-    return LONGEST[np.dtype(np.float32) if part.indices is not None else part.values.dtype]
 
 
 def _is_far(

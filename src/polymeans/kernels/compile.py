@@ -6,7 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from polymeans._first_import import import_numba
+
+import_numba()  # an interrupt must not leave it half imported
+
+from numba import njit  # noqa: E402
 
 
 @cache

@@ -19,6 +19,9 @@ from polymeans.kernels.compile import kernel
 from polymeans.kernels.distances import exact_squared_distance
 from polymeans.kernels.exact import add_dense, add_sparse
 
+#: Products below 2**-1074 vanish, and what is left of them may be divided by a mass of 2**-200.
+_FAINT = 2.0**-860
+
 
 class DenseArrays(NamedTuple):
     """Rows of a C-ordered array."""
@@ -232,7 +235,8 @@ def _score_rounding(rows, i, norm, book, score, j, best, label):
             n_stored = rows.indptr[i + 1] - rows.indptr[i] + 16
             n_terms = book.n_terms + 64
             longest = book.longest
-            return 2.0**-51 * (n_stored * norm * longest + n_terms * longest * longest)
+            rounding = 2.0**-51 * (n_stored * norm * longest + n_terms * longest * longest)
+            return rounding + (n_stored + n_terms) * _FAINT
 
         return rounding_combinations
 
@@ -242,7 +246,8 @@ def _score_rounding(rows, i, norm, book, score, j, best, label):
         n_stored = rows.indptr[i + 1] - rows.indptr[i] + 16
         half = max(book.half_norms[j], book.half_norms[label])
         n_terms = book.n_terms + 32
-        return 2.0**-51 * (n_stored * norm * np.sqrt(2.0 * half) + n_terms * half)
+        rounding = 2.0**-51 * (n_stored * norm * np.sqrt(2.0 * half) + n_terms * half)
+        return rounding + (n_stored + n_terms) * _FAINT
 
     return rounding_sparse
 

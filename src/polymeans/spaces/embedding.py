@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
-from polymeans.core.norms import squared_norms
+from polymeans.core.norms import largest_of_rows, rows_over, squared_norms
 from polymeans.spaces.kernel_embedding import (
     checked_gram,
     embedding_for,
@@ -75,12 +75,23 @@ def canonical(X: Rows) -> Rows:
     return X
 
 
+#: Largest entries of rows in their unit: products of some of them must be numbers.
+_FARTHEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e100}
+
+
 def prepared(X: Rows, unit: float, spherical: bool) -> Rows:
     """Rows over their unit, of length one if ``spherical``; a copy where they change."""
     X = canonical(X)
+    if spherical:
+        largest = largest_of_rows(X)  # divided by it first: squares would leave the range
+        return normalize(rows_over(X, np.where(largest > 0, largest, 1.0)), copy=False)
+    farthest = _FARTHEST[X.dtype] * unit
+    if abs(X).max() > farthest:
+        # Rows that far out are shortened: their direction decides their label.
+        X = rows_over(X, np.maximum(largest_of_rows(X) / farthest, 1.0))
     if unit != 1.0:
         X = (X / unit).astype(X.dtype, copy=False)  # quotients of sparse rows are float64
-    return normalize(X, copy=True) if spherical else X
+    return X
 
 
 def find_space(

@@ -82,4 +82,8 @@ def project(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[
     matrix, mean = matrix.astype(X.dtype, copy=False), mean.astype(X.dtype, copy=False)
     if sp.issparse(X):
         return np.ascontiguousarray(X @ matrix - mean @ matrix)
-    return (X - mean) @ matrix
+    with np.errstate(over="ignore"):
+        away = X - mean
+    if not np.isfinite(away).all():  # differences of numbers near the largest one
+        return (X / 4 - mean / 4) @ (matrix * 4)
+    return away @ matrix
