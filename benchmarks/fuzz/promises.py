@@ -168,8 +168,14 @@ def _labels(case: Case, model: Any, X: Any) -> Iterator[str]:
         inside = np.asarray(model.transform(X))[rows].astype(np.float64)
         scale = float(np.abs(inside).max()) + float(np.abs(model.centers_in_space_).max())
         excused = 1e-4 if case.X.dtype == np.float32 else 1e-9
+        # Centers of clusters that have no rows are placeholders.
+        used, own = np.unique(model.labels_, return_inverse=True)
         verdict = oracles.not_nearest(
-            inside, model.centers_in_space_, labels, 0.0, excused * scale**2 * inside.shape[1]
+            inside,
+            model.centers_in_space_[used],
+            own[rows],
+            0.0,
+            excused * scale**2 * inside.shape[1],
         )
         yield require(verdict is None, "labels are nearest", f"row and centroid: {verdict}")
 
@@ -351,7 +357,7 @@ def _without_moved(state: dict[str, Any], model: dict[str, Any]) -> dict[str, An
     history, other = list(state["history_"]), model["history_"]
     if len(history[1]) == len(other[1]):
         history[1] = other[1]
-        if np.allclose(history[0], other[0], rtol=1e-9, atol=0.0):
+        if np.allclose(history[0], other[0], rtol=1e-9, atol=1e-12 * np.max(other[0])):
             history[0] = other[0]
     return state | {"history_": history}
 

@@ -271,7 +271,8 @@ def check_initial_centers(
             f"The shape of the initial centers, {name}: {array.shape}, does not match "
             f"{meaning} = {shape}. Give one row for each of them."
         )
-    assert_all_finite(array, input_name=name)
+    with np.errstate(over="ignore", invalid="ignore"):  # it begins with a sum of all entries
+        assert_all_finite(array, input_name=name)
     return array
 
 

@@ -114,7 +114,7 @@ def descend(
         n_moved = runner.n_moved
         # Rows moved into empty clusters carry labels that no assignment would give them.
         settled = n_moved == 0 and n_relocated == 0
-        shift = 0.0
+        shift_in_user_units, rests = 0.0, True
         measured: list[float] = []  # in the user's units, where that took a pass over the rows
 
         def measure(measured: list[float] = measured) -> float:
@@ -131,6 +131,9 @@ def descend(
                 )
             runner.follow(codebook, drift)
             shift = float(np.sum(drift * drift))
+            shift_in_user_units = float(np.sum((drift * frame.unit) ** 2))
+            # Squares of small shifts may be too small for float64.
+            rests = shift <= threshold and not (threshold == 0 and drift.any())
         else:
             inertia = codebook.inertia(statistics)
             if np.isnan(inertia):
@@ -140,7 +143,7 @@ def descend(
             inertia = before
         run.n_relocated += n_relocated
         seconds = time.perf_counter() - began
-        step = Step(inertia, n_moved, shift * frame.unit * frame.unit, seconds)
+        step = Step(inertia, n_moved, shift_in_user_units, seconds)
         run.steps.append(step)
         logger.debug(
             "iteration %d: inertia %.6g, %d rows moved, %.3g s",
@@ -149,7 +152,7 @@ def descend(
             step.n_moved,
             step.seconds,
         )
-        run.converged = n_moved == 0 or shift <= threshold
+        run.converged = n_moved == 0 or rests
         stop = on_step is not None and on_step(step, codebook)
         if run.converged or stop:
             break

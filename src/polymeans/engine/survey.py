@@ -252,7 +252,8 @@ def _prepare(
     bits = TermRange(largest, smallest, dtype == np.float32).bits
     typical, counted = _magnitudes(parts, largest_center)
     unit = lossless_unit(typical, bits, dtype)
-    if unit_of == "largest":
+    # Squares of float32 numbers are float64 numbers in any unit.
+    if unit_of == "largest" and dtype == np.float64:
         unit = power_of_two_unit(max(counted, largest_center))
     if unit != 1.0:
         for part in parts:

@@ -49,7 +49,8 @@ class Space:
 
     def coordinates(self, X: Rows) -> NDArray[np.float64]:
         """Rows, also new ones, in this space."""
-        rows = self.map(prepared(X, self.unit, self.spherical))
+        bounded = isinstance(self.map, LinearMap)
+        rows = self.map(prepared(X, self.unit, self.spherical, bounded))
         rows -= self.mean
         return rows if self.rotation is None else rows @ self.rotation
 
@@ -76,18 +77,21 @@ def canonical(X: Rows) -> Rows:
 
 
 #: Largest entries of rows in their unit: products of some of them must be numbers.
-_FARTHEST = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e100}
+_FARTHEST = {np.dtype(np.float32): 1e37, np.dtype(np.float64): 1e100}
 
 
-def prepared(X: Rows, unit: float, spherical: bool) -> Rows:
-    """Rows over their unit, of length one if ``spherical``; a copy where they change."""
+def prepared(X: Rows, unit: float, spherical: bool, bounded: bool = True) -> Rows:
+    """Rows over their unit, of length one if ``spherical``; a copy where they change.
+
+    ``bounded``: rows so far out that products with them overflow are shortened, since their
+    direction decides their label.
+    """
     X = canonical(X)
     if spherical:
         largest = largest_of_rows(X)  # divided by it first: squares would leave the range
         return normalize(rows_over(X, np.where(largest > 0, largest, 1.0)), copy=False)
     farthest = _FARTHEST[X.dtype] * unit
-    if abs(X).max() > farthest:
-        # Rows that far out are shortened: their direction decides their label.
+    if bounded and float(abs(X).max()) > farthest:
         X = rows_over(X, np.maximum(largest_of_rows(X) / farthest, 1.0))
     if unit != 1.0:
         X = (X / unit).astype(X.dtype, copy=False)  # quotients of sparse rows are float64

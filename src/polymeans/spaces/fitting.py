@@ -201,7 +201,7 @@ def begin_fitting(
     weights = weights / heaviest
     if spec.spherical:
         weights = _without_empty_rows(X, weights)
-    rows = prepared(X, unit, spec.spherical)
+    rows = prepared(X, unit, spec.spherical, bounded=spec.kernel is None)
     fitting = Fitting(rows, None, np.nan, ridge.mu, spec, unit, heaviest, X.shape[1])
     if spec.solver == "cg":
         if not is_sparse(rows):  # far from the origin, differences of rows would be rounding
