@@ -349,16 +349,19 @@ def _zero_weights(case: Case, model: Any, X: Any) -> Iterator[str]:
 
 
 def _without_moved(state: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-    """How many rows moved counts rows without weight as well.
+    """What may differ: how many rows moved, and with it the iterations until none did.
 
-    And features of CSR rows are added up by how many entries they have, in all rows: the inertia
-    on the way may differ in its last digits.
+    And features of CSR rows are added up by how many entries they have, in all rows: inertia may
+    differ in its last digits, and shifts, which are differences, in more.
     """
     history, other = list(state["history_"]), model["history_"]
-    if len(history[1]) == len(other[1]):
-        history[1] = other[1]
-        if np.allclose(history[0], other[0], rtol=1e-9, atol=1e-12 * np.max(other[0])):
-            history[0] = other[0]
+    if np.isclose(state["inertia_"], model["inertia_"], rtol=1e-9, atol=0.0):
+        state = state | {"inertia_": model["inertia_"]}
+    if len(history[1]) != len(other[1]):
+        return state | {"history_": other, "n_iter_": model["n_iter_"]}
+    history[1:3] = other[1:3]
+    if np.allclose(history[0], other[0], rtol=1e-9, atol=1e-12 * np.max(other[0])):
+        history[0] = other[0]
     return state | {"history_": history}
 
 

@@ -19,7 +19,14 @@ DOCUMENTED = (
 )
 
 #: Beginnings of refusals that depend on the rows in a documented way.
-LIMITS = ("whiten=", "Rows of sample_weight 0 have values up to")
+LIMITS = (
+    "whiten=",
+    "kernel=",
+    "A matrix of ",
+    "Values of X (and of a given start) range",
+    "init has protocentroids",
+    "Rows of sample_weight 0 have values up to",
+)
 
 
 def _numpy_warns() -> np.errstate:

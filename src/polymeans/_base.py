@@ -111,7 +111,13 @@ class CentroidEstimator(
                 "y": y,
                 "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
             }
-            best = self._fit([(rows, weights)], data)
+            try:
+                best = self._fit([(rows, weights)], data)
+            except np.linalg.LinAlgError as error:
+                raise ValueError(
+                    f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
+                    "Bring the columns of X to similar scales, by StandardScaler for example."
+                ) from error
         self._warn(best)
         return self
 

@@ -186,7 +186,8 @@ class KhatriRaoKMeans(CentroidEstimator):
         check_is_fitted(self, "protocentroids_")
         dtype = self.protocentroids_[0].dtype
         wide = [part.astype(np.float64) for part in self.protocentroids_]
-        return combine(wide, self._aggregator).astype(dtype)
+        largest = np.finfo(dtype).max  # which sums of float32 numbers may exceed
+        return np.clip(combine(wide, self._aggregator), -largest, largest).astype(dtype)
 
     def predict_protolabels(self, X: Any) -> NDArray[np.int32]:
         """Protocentroids of each row's nearest centroid.
@@ -242,10 +243,12 @@ class KhatriRaoKMeans(CentroidEstimator):
         sets = check_sets(self.init, self._sizes, info.shape[1], info.dtype)
         with np.errstate(over="ignore"):
             largest = self._largest_center(sets)
-        if not largest <= np.finfo(info.dtype).max:
+        limits = np.finfo(info.dtype)
+        vanish = largest < limits.tiny and all(part.any() for part in sets)
+        if vanish or not largest <= limits.max:
             raise ValueError(
-                f"init has protocentroids whose {self.aggregator}s are as large as {largest:g}, "
-                f"which {info.dtype} cannot hold. Divide them by their largest entry."
+                f"init has protocentroids whose largest {self.aggregator} is {largest:g}, which is "
+                f"no normal {info.dtype} number. Divide them by their largest entry."
             )
         return sets
 

@@ -100,7 +100,8 @@ class KMeans(SeededEstimator):
     Notes
     -----
     Empty clusters receive the rows that lie farthest from their centroids. If the data have fewer
-    distinct rows than ``n_clusters``, some stay empty and a ``ConvergenceWarning`` is given.
+    distinct rows than ``n_clusters``, some stay empty and a ``ConvergenceWarning`` is given. A row
+    is moved as a whole: only then integer weights differ from repeated rows.
 
     Progress: with scikit-learn 1.9 or newer, ``KMeans(...).set_callbacks(ProgressBar())``.
 

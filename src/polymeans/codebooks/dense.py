@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook, State
 from polymeans.core.frame import Frame
+from polymeans.core.norms import row_lengths
 from polymeans.core.statistics import CellStatistics, certain_inertia
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class DenseCodebook(BaseCodebook[CellStatistics]):
             best = sums / mass[:, None] + statistics.frame.origin
         best = best.astype(self.centers.dtype)
         step = best.astype(np.float64) - self.centers[changed]
-        drift[changed] = np.sqrt(np.einsum("ij,ij->i", step, step))
+        drift[changed] = row_lengths(step)
         self.centers[changed] = best
         return drift
 

@@ -23,6 +23,7 @@ from polymeans.codebooks.base import BaseCodebook, State, Totals, WholeCentroids
 from polymeans.codebooks.dense import table_inertia
 from polymeans.codebooks.multiplicative import feature_blocks, sweep_block
 from polymeans.core.frame import CANCELLED, Frame
+from polymeans.core.norms import row_lengths
 from polymeans.core.statistics import (
     CellStatistics,
     DeferredStatistics,
@@ -401,7 +402,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
             old = old_centers[lo:hi] if self.stored else self._products(before, lo, hi)
             new = self.centers[lo:hi] if self.stored else self.some_centers(lo, hi)
             step = new.astype(np.float64) - old.astype(new.dtype)
-            drift[lo:hi] = np.sqrt(np.einsum("ij,ij->i", step, step))
+            drift[lo:hi] = row_lengths(step)
         return drift
 
     def inertia(self, statistics: CellStatistics | DeferredStatistics) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.dense import longest_row, table_cost, table_inertia
 from polymeans.core.frame import Frame
+from polymeans.core.norms import row_lengths
 from polymeans.core.statistics import CellStatistics
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class TableCodebook(BaseCodebook[CellStatistics]):
                 centers,
                 self.squared_norms,
             )
-        return np.sqrt(np.einsum("ij,ij->i", step, step))
+        return row_lengths(step)
 
     @property
     def array(self) -> NDArray[Any]:

@@ -26,7 +26,7 @@ LONGEST = 2.0**60
 
 #: Where numbers begin, and how far they may go: sums of 2**40 of them, and twice their difference,
 #: must still be float64 numbers.
-_LOWEST_BIT = {np.dtype(np.float32): -149, np.dtype(np.float64): -1074}
+LOWEST_BIT = {np.dtype(np.float32): -149, np.dtype(np.float64): -1074}
 _HIGHEST_BIT = {np.dtype(np.float32): 126, np.dtype(np.float64): 960}
 
 
@@ -62,7 +62,7 @@ def lossless_unit(typical: float, bits: tuple[int, int], dtype: np.dtype[Any]) -
     """
     top, bottom = bits
     exponent = int(np.log2(power_of_two_unit(typical)))
-    fits = top - exponent <= _HIGHEST_BIT[dtype] and bottom - exponent >= _LOWEST_BIT[dtype]
+    fits = top - exponent <= _HIGHEST_BIT[dtype] and bottom - exponent >= LOWEST_BIT[dtype]
     if not fits:
         exponent = max(0, top - _HIGHEST_BIT[dtype]) if dtype == np.float64 else 0
     return float(2.0**exponent)

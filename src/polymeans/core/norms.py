@@ -32,3 +32,16 @@ def rows_over(X: Rows, divisors: NDArray[np.float64]) -> Rows:
         return (X / divisors[:, None]).astype(X.dtype, copy=False)
     data = (X.data / np.repeat(divisors, np.diff(X.indptr))).astype(X.dtype, copy=False)
     return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+
+def row_lengths(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Norms of dense rows, also where their squares leave the range of float64."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+    extreme = np.flatnonzero(~((lengths > 1e-140) & (lengths < np.inf)))
+    if len(extreme):
+        largest = np.abs(X[extreme]).max(axis=1, initial=0.0)
+        some = extreme[(largest > 0) & (largest < np.inf)]
+        largest = np.abs(X[some]).max(axis=1, initial=0.0)
+        scaled = X[some] / largest[:, None]
+        lengths[some] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    return lengths

@@ -16,6 +16,7 @@ from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.frame import Frame
+from polymeans.core.norms import row_lengths
 from polymeans.engine.assigner import Assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
@@ -81,7 +82,7 @@ def make_assigner(
 def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | NumeratorCodebook:
     """Free centroids, given in the user's coordinates, for rows of either kind."""
     if frame.spherical:
-        lengths = np.sqrt(np.einsum("ij,ij->i", centers, centers, dtype=np.float64))
+        lengths = row_lengths(centers.astype(np.float64))
         # Centroids of an earlier fit are of length one as far as their dtype allows: leave them.
         off = (lengths > 0) & (np.abs(lengths - 1) > 8 * np.finfo(frame.dtype).eps)
         if off.any():

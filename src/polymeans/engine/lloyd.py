@@ -114,36 +114,16 @@ def descend(
         n_moved = runner.n_moved
         # Rows moved into empty clusters carry labels that no assignment would give them.
         settled = n_moved == 0 and n_relocated == 0
-        shift_in_user_units, rests = 0.0, True
-        measured: list[float] = []  # in the user's units, where that took a pass over the rows
-
-        def measure(measured: list[float] = measured) -> float:
-            measured.append(runner.measure_in_user_units(codebook))
-            return measured[0]
-
-        if n_moved:
-            inertia, drift = codebook.advance(statistics, measure)
-            if np.isnan(drift).any():
-                raise ValueError(
-                    f"Centroids of {type(codebook).__name__} are no longer finite numbers after "
-                    f"{iteration + 1} iterations: values of X, or of a given start, are too large "
-                    "to be squared or multiplied. Divide them by the largest one."
-                )
-            runner.follow(codebook, drift)
-            shift = float(np.sum(drift * drift))
-            shift_in_user_units = float(np.sum((drift * frame.unit) ** 2))
-            # Squares of small shifts may be too small for float64.
-            rests = shift <= threshold and not (threshold == 0 and drift.any())
-        else:
-            inertia = codebook.inertia(statistics)
-            if np.isnan(inertia):
-                inertia = measure()
-        inertia = measured[0] if measured else frame.to_user(inertia)
+        inertia, drift = _advance(runner, codebook, statistics, n_moved > 0)
+        shift = float(np.sum(drift * drift))
+        # Squares of small shifts may be too small for float64.
+        rests = shift <= threshold and not (threshold == 0 and drift.any())
         if not np.isnan(before):  # relocated rows carry labels that no assignment gave
             inertia = before
         run.n_relocated += n_relocated
         seconds = time.perf_counter() - began
-        step = Step(inertia, n_moved, shift_in_user_units, seconds)
+        traveled = min(float(np.sum((drift * frame.unit) ** 2)), np.finfo(np.float64).max)
+        step = Step(inertia, n_moved, traveled, seconds)
         run.steps.append(step)
         logger.debug(
             "iteration %d: inertia %.6g, %d rows moved, %.3g s",
@@ -157,6 +137,32 @@ def descend(
         if run.converged or stop:
             break
     return _finish(run, runner, codebook, statistics, settled)
+
+
+def _advance(
+    runner: BaseRunner, codebook: BaseCodebook, statistics: Statistics, refit: bool
+) -> tuple[float, NDArray[np.float64]]:
+    """Inertia of the present centroids in the user's units; how far a refit then moves each."""
+    measured: list[float] = []  # by a pass over the rows, where statistics do not determine it
+
+    def measure() -> float:
+        measured.append(runner.measure_in_user_units(codebook))
+        return measured[0]
+
+    if refit:
+        inertia, drift = codebook.advance(statistics, measure)
+        if np.isnan(drift).any():
+            raise ValueError(
+                f"Centroids of {type(codebook).__name__} are no longer finite numbers: values of "
+                "X, or of a given start, are too large to be squared or multiplied. Divide them by "
+                "the largest one."
+            )
+        runner.follow(codebook, drift)
+    else:
+        inertia, drift = codebook.inertia(statistics), np.zeros(codebook.n_clusters)
+        if np.isnan(inertia):
+            measure()
+    return measured[0] if measured else runner.frame.to_user(inertia), drift
 
 
 def _relocations(
@@ -189,6 +195,8 @@ def _finish(
     runner.end()
     run.codebook, run.labels = explicit, runner.labels()
     accurate = inertia >= _ACCURATE * frame.total_square  # not if it is NaN
+    # Products of weights and rows far from zero are rounded there, not where they are measured.
+    accurate &= not frame.shifted or bool((runner.weights == 1.0).all())
     if codebook.by_rows and (not accurate or any(len(b.directionless) for b in runner.blocks)):
         run.inertia = runner.measure_in_user_units(explicit)
     else:

@@ -20,6 +20,7 @@ from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
 from polymeans.core.frame import (
     LONGEST,
+    LOWEST_BIT,
     Frame,
     MeasuredFrame,
     is_ordinary,
@@ -255,6 +256,12 @@ def _prepare(
     # Squares of float32 numbers are float64 numbers in any unit.
     if unit_of == "largest" and dtype == np.float64:
         unit = power_of_two_unit(max(counted, largest_center))
+        if bits[1] - np.log2(unit) < LOWEST_BIT[dtype]:
+            raise ValueError(
+                f"Values of X (and of a given start) range from {smallest:g} to {largest:g}: in "
+                "squares of the largest, which this structure is searched in, nothing would be "
+                "left of the smallest. Set these to zero, or leave out the rows of the largest."
+            )
     if unit != 1.0:
         for part in parts:
             part.replace_values((part.values / unit).astype(dtype, copy=False))

@@ -68,6 +68,11 @@ class KernelMap:
         step = max(1, _BLOCK // len(self.coefficients))
         for lo in range(0, n, step):
             values = kernel_values(self.kernel, self.params, X[lo : lo + step], self.known)
+            if not np.isfinite(values).all():
+                raise ValueError(
+                    f"kernel={self.kernel!r} gives values that are not finite numbers for rows of "
+                    "X, which may be too large to be squared beside those of the fit."
+                )
             if self.shares is not None:
                 assert self.means is not None
                 values = values - (values @ self.shares)[:, None] - self.means
@@ -82,7 +87,12 @@ def kernel_values(
 ) -> NDArray[np.float64]:
     """Values of a kernel between two sets of rows; ``X`` itself where it is precomputed."""
     if callable(kernel):
-        return np.asarray(kernel(X, Y, **params), dtype=np.float64)
+        try:
+            return np.asarray(kernel(X, Y, **params), dtype=np.float64)
+        except TypeError as error:
+            raise TypeError(
+                f"kernel={kernel!r} cannot be called with two sets of rows: {error}."
+            ) from error
     if kernel == "precomputed":
         return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
     assert Y is not None

@@ -84,6 +84,6 @@ def project(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[
         return np.ascontiguousarray(X @ matrix - mean @ matrix)
     with np.errstate(over="ignore"):
         away = X - mean
-    if not np.isfinite(away).all():  # differences of numbers near the largest one
-        return (X / 4 - mean / 4) @ (matrix * 4)
-    return away @ matrix
+        if not np.isfinite(away).all():  # differences of numbers near the largest one
+            return (X / 4 - mean / 4) @ (matrix * 4)
+        return away @ matrix
