@@ -26,6 +26,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: Modules whose ``__all__`` (or the names given) users are meant to import.
 PUBLIC = {
     "polymeans": None,
+    "polymeans.blocks": None,
     "polymeans.inspection": None,
     "polymeans.datasets": None,
     "polymeans.metrics": None,
