@@ -83,7 +83,7 @@ def from_arrow(
         path = getattr(fragment, "path", None)
         stamp = (Stamp.of(path),) if local and path else ()
         _check_alike(fragment, path or "the table", data.schema, chosen, every, datasets)
-        for part, name in _row_groups(fragment, path or "the table", filters):
+        for part, name in _row_groups(fragment, path or "the table", data.schema, filters):
             fragments.append(part)
             names.append(name)
             stamps.append(stamp)
@@ -145,10 +145,10 @@ def _refuse(data: Any, pyarrow: Any, datasets: Any) -> None:
     )
 
 
-def _row_groups(fragment: Any, name: str, filters: Any) -> list[tuple[Any, str]]:
+def _row_groups(fragment: Any, name: str, schema: Any, filters: Any) -> list[tuple[Any, str]]:
     if not hasattr(fragment, "split_by_row_group"):
         return [(fragment, name)]
-    groups = fragment.split_by_row_group(filter=filters)
+    groups = fragment.split_by_row_group(filter=filters, schema=schema)
     return [(group, f"row group {group.row_groups[0].id} of {name}") for group in groups]
 
 

@@ -98,8 +98,8 @@ def columns_of(schema: Any, columns: Iterable[str] | None, weight_column: str | 
         names = list(columns)
     for name in names if weight_column is None else [*names, weight_column]:
         if schema.names.count(name) != 1:
-            found = "no column" if name not in schema.names else "several columns"
-            raise ValueError(f"There is {found} {name!r}. Columns are {shown(schema.names)}.")
+            found = "is no column" if name not in schema.names else "are several columns"
+            raise ValueError(f"There {found} {name!r}. Columns are {shown(schema.names)}.")
     if not names:
         raise ValueError("There are no columns to cluster by. At least one is needed.")
     if len(set(names)) < len(names):

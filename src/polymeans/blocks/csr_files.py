@@ -102,6 +102,9 @@ class _Shards:
         self._files, self._blocks = files, blocks
         self._kept: tuple[int, Rows] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": None}
+
     def __call__(self, i: int) -> Rows:
         rows = [self._rows(piece) for piece in self._blocks[i]]
         if i == len(self._blocks) - 1:
@@ -149,7 +152,7 @@ def _open(path: str, part: int, block_bytes: int) -> tuple[_File, list[Piece]]:
             shape = tuple(int(size) for size in arrays["shape"])
             indptr = arrays["indptr"]
         dtype, index_dtype = _dtype(path, "data.npy"), _dtype(path, "indices.npy")
-    except (ValueError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{path} is no CSR matrix as scipy.sparse.save_npz writes it: {error}."
         ) from error

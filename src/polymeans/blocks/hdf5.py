@@ -1,6 +1,7 @@
 """Rows in an HDF5 file."""
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,10 +67,6 @@ def from_hdf5(
     file_path = files_of(path, ".h5")[0]
     stamp = Stamp.of(file_path)
 
-    def read(start: int, stop: int) -> Any:
-        with h5py.File(file_path, "r") as file:
-            return np.asarray(file[dataset][start:stop])
-
     try:
         file = h5py.File(file_path, "r")
     except OSError as error:
@@ -82,12 +79,17 @@ def from_hdf5(
             )
         return slices_of(
             found,
-            read,
+            partial(_read, file_path, dataset),
             f"{dataset} in {file_path}",
             block_bytes=block_bytes,
             weights=row_weights(weights),
             stamp=stamp,
         )
+
+
+def _read(path: str, dataset: str, start: int, stop: int) -> Any:
+    with load("h5py").File(path, "r") as file:
+        return np.asarray(file[dataset][start:stop])
 
 
 def _names(file: Any, h5py: Any) -> str:

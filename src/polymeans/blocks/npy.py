@@ -82,12 +82,7 @@ def from_npy(paths: Paths, *, block_bytes: int = BLOCK_BYTES, weights: Any = Non
         places=tuple(place(block, [file.path for file in files]) for block in blocks),
         stamps=tuple(tuple(files[piece.part].stamp for piece in block) for block in blocks),
     )
-
-    def read(i: int) -> NDArray[Any]:
-        parts = [_map(files[piece.part], piece) for piece in blocks[i]]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    return CheckedBlocks(read, announced, row_weights(weights))
+    return CheckedBlocks(_Maps(files, blocks), announced, row_weights(weights))
 
 
 @dataclass(frozen=True)
@@ -98,6 +93,16 @@ class _File:
     dtype: np.dtype[Any]
     offset: int  #: of the values
     stamp: Stamp
+
+
+@dataclass(frozen=True)
+class _Maps:
+    files: list[_File]
+    blocks: list[tuple[Piece, ...]]
+
+    def __call__(self, i: int) -> NDArray[Any]:
+        parts = [_map(self.files[piece.part], piece) for piece in self.blocks[i]]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _open(path: str) -> _File:

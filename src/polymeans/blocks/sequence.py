@@ -1,6 +1,7 @@
 """Rows of any object that has a length and can be sliced."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from polymeans._validation import check_integer, shown
 from polymeans.blocks.checked import INSTEAD, Announcement, CheckedBlocks, refuse_one_shot
 from polymeans.blocks.rows import working_dtype
 from polymeans.blocks.sizes import BLOCK_BYTES, cut, place
+from polymeans.blocks.sliced import Slices
 from polymeans.blocks.weights import row_weights
 from polymeans.core.contracts import Rows
 
@@ -83,9 +85,7 @@ def from_sequence(obj: Any, *, block_rows: int | None = None, weights: Any = Non
         name=name,
         places=tuple(place([piece], [name]) for piece in pieces),
     )
-    return CheckedBlocks(
-        lambda i: _rows(obj, pieces[i].start, pieces[i].stop), announced, row_weights(weights)
-    )
+    return CheckedBlocks(Slices(partial(_rows, obj), pieces), announced, row_weights(weights))
 
 
 def _length(obj: Any, name: str) -> int:

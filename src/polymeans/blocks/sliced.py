@@ -1,6 +1,7 @@
 """Blocks that are slices of one array on a disk, whatever library reads it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,19 @@ import numpy as np
 from polymeans.blocks.checked import Announcement, CheckedBlocks
 from polymeans.blocks.files import Stamp
 from polymeans.blocks.rows import working_dtype
-from polymeans.blocks.sizes import check_block_bytes, cut, place
+from polymeans.blocks.sizes import Piece, check_block_bytes, cut, place
 from polymeans.blocks.weights import RowWeights
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Reads blocks that are slices; can be pickled if ``read`` can."""
+
+    read: Callable[[int, int], Any]  #: returns rows ``start:stop``
+    pieces: list[Piece]
+
+    def __call__(self, i: int) -> Any:
+        return self.read(self.pieces[i].start, self.pieces[i].stop)
 
 
 def slices_of(
@@ -66,4 +78,4 @@ def slices_of(
         places=tuple(place([piece], [name]) for piece in pieces),
         stamps=stamps,
     )
-    return CheckedBlocks(lambda i: read(pieces[i].start, pieces[i].stop), announced, weights)
+    return CheckedBlocks(Slices(read, pieces), announced, weights)

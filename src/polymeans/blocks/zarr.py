@@ -1,6 +1,7 @@
 """Rows in a zarr array."""
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,12 +76,16 @@ def from_zarr(
         )
     return slices_of(
         array,
-        lambda start, stop: np.asarray(array[start:stop]),
+        partial(_read, array),
         folder or str(array.store),
         block_bytes=block_bytes,
         weights=row_weights(weights),
         stamp=None if folder is None else Stamp.of(folder),
     )
+
+
+def _read(array: Any, start: int, stop: int) -> Any:
+    return np.asarray(array[start:stop])
 
 
 def _folder(array: Any) -> str | None:
