@@ -107,7 +107,7 @@ def test_an_index_outside_of_the_columns_is_named_by_its_global_row(tmp_path, in
     sp.save_npz(tmp_path / "0.npz", sp.csr_array(np.eye(4)))
     save_raw(tmp_path / "1.npz", [1.0, 2.0], [0, index], [0, 1, 1, 2], (3, 4))
     for block_bytes in (1, 60, 2**20):
-        with pytest.raises(ValueError, match=rf"index|row 6 has the column index {index}"):
+        with pytest.raises(ValueError, match=rf"row 6 has the column index {index}"):
             list(from_csr_files(tmp_path, block_bytes=block_bytes))
 
 

@@ -81,6 +81,8 @@ def test_arrays_that_cannot_be_clustered(hdf5, folder):
 def test_files_that_are_not_there_or_not_hdf5(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         from_hdf5(tmp_path / "missing.h5", "X")
+    with pytest.raises(TypeError, match="path must be the path of one file"):
+        from_hdf5([tmp_path / "a.h5", tmp_path / "b.h5"], "X")
     (tmp_path / "bad.h5").write_bytes(b"no HDF5")
     with pytest.raises(ValueError, match=r"bad\.h5 cannot be opened as an HDF5 file"):
         from_hdf5(tmp_path / "bad.h5", "X")

@@ -101,6 +101,14 @@ def test_weights_of_another_length(path, X):
         from_npy(path, weights=np.full(103, "a"))[0]
 
 
+def test_a_file_of_weights_that_is_not_there_or_no_npy_file(path, tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        from_npy(path, weights=tmp_path / "missing.npy")
+    (tmp_path / "bad.npy").write_bytes(b"1, 2, 3, 4")
+    with pytest.raises(ValueError, match=r"weights: .*bad\.npy is no \.npy file"):
+        from_npy(path, weights=tmp_path / "bad.npy")
+
+
 def test_weights_that_changed(path, tmp_path, X):
     np.save(tmp_path / "w.npy", np.ones(len(X)))
     blocks = from_npy(path, weights=tmp_path / "w.npy")

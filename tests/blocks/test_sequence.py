@@ -96,6 +96,11 @@ def test_what_has_no_slices_is_refused(obj):
         from_sequence(obj)
 
 
+def test_blocks_are_blocks_already():
+    with pytest.raises(TypeError, match="obj is in blocks already"):
+        from_sequence(from_sequence(np.ones((3, 2))))
+
+
 def test_an_object_that_takes_no_slices():
     class Single(Sequence):
         def __getitem__(self, index):

@@ -4,8 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Rows of a batch at most, whatever its bytes.
-_MOST_ROWS = 2**17
+from polymeans.blocks.extras import load
+
+#: Rows of a batch, at most: as they come, columns are turned into rows.
+_MOST_ROWS = 2**15
+
+#: Bytes of a column that are read from a file at a time.
+_BUFFER = 2**20
 
 
 @dataclass
@@ -20,15 +25,37 @@ class Parts:
 
     def batches(self, part: int) -> Iterator[Any]:
         """Record batches of one part."""
+        fragment = self.fragments[part]
+        size = max(1, min(_MOST_ROWS, self.batch_rows))
+        if self.filter is None and _has_row_groups(fragment, self.columns):
+            return _streamed(fragment, self.columns, size)
         # Without limits the scanner reads sixteen batches ahead, and four files.
-        return self.fragments[part].to_batches(
+        return fragment.to_batches(
             schema=self.schema,
             columns=self.columns,
             filter=self.filter,
-            batch_size=max(1, min(_MOST_ROWS, self.batch_rows)),
+            batch_size=size,
             batch_readahead=1,
             fragment_readahead=1,
         )
+
+
+def _has_row_groups(fragment: Any, columns: list[str]) -> bool:
+    """Whether it is a part of a Parquet file that has all columns (partitions are not in it)."""
+    return hasattr(fragment, "row_groups") and set(columns) <= set(fragment.physical_schema.names)
+
+
+def _streamed(fragment: Any, columns: list[str], size: int) -> Iterator[Any]:
+    """Batches of a row group, decoded one at a time; the scanner decodes it as a whole."""
+    parquet = load("pyarrow.parquet")
+    with (
+        fragment.open() as source,
+        parquet.ParquetFile(
+            source, metadata=fragment.metadata, buffer_size=_BUFFER, pre_buffer=False
+        ) as file,
+    ):
+        numbers = [group.id for group in fragment.row_groups]
+        yield from file.iter_batches(size, row_groups=numbers, columns=columns)
 
 
 @dataclass

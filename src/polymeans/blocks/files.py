@@ -46,6 +46,15 @@ def files_of(paths: Any, ending: str) -> list[str]:
     return [file for path in several for file in _expand(os.fspath(path), ending)]
 
 
+def file_of(path: Any) -> str:
+    """Absolute path of one file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be the path of one file, got {shown(path)}.")
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"There is no file {os.fspath(path)}.")
+    return os.path.abspath(path)
+
+
 def _expand(path: str, ending: str) -> list[str]:
     if os.path.isfile(path):
         return [os.path.abspath(path)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from polymeans.blocks.checked import CheckedBlocks
 from polymeans.blocks.extras import load
-from polymeans.blocks.files import Stamp, files_of
+from polymeans.blocks.files import Stamp, file_of
 from polymeans.blocks.sizes import BLOCK_BYTES
 from polymeans.blocks.sliced import slices_of
 from polymeans.blocks.weights import row_weights
@@ -64,7 +64,7 @@ def from_hdf5(
     >>> folder.cleanup()
     """
     h5py = load("h5py")
-    file_path = files_of(path, ".h5")[0]
+    file_path = file_of(path)
     stamp = Stamp.of(file_path)
 
     try:

@@ -75,6 +75,8 @@ def write_labels(
                 raise ValueError(
                     f"There are {found} labels for n_samples={n_samples}. {target} was not written."
                 )
+            file.flush()
+            os.fsync(file.fileno())  # a crash must not leave the name of a file without its content
         os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)

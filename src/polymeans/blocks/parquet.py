@@ -28,9 +28,10 @@ def from_parquet(
     space: decoding costs more than reading ``.npy`` files. Folders with partitions go to
     :func:`from_arrow` as ``pyarrow.dataset.dataset(folder, partitioning="hive")``.
 
-    **Cost.** Each pass reads the chosen columns once, and memory is needed for a row group beside
-    the blocks. With filters, the rows that pass are counted first: row groups that cannot have any
-    are left out by their statistics, of the others the filtered columns are read once more.
+    **Cost.** Each pass reads the chosen columns once, a few rows at a time. With filters, a row
+    group is decoded as a whole, and the rows that pass are counted first: row groups that cannot
+    have any are left out by their statistics, of the others the filtered columns are read once
+    more.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from polymeans._validation import check_integer, shown
 from polymeans.blocks.checked import INSTEAD, Announcement, CheckedBlocks, refuse_one_shot
+from polymeans.blocks.protocol import Blocks
 from polymeans.blocks.rows import working_dtype
 from polymeans.blocks.sizes import BLOCK_BYTES, cut, place
 from polymeans.blocks.sliced import Slices
@@ -64,6 +65,8 @@ def from_sequence(obj: Any, *, block_rows: int | None = None, weights: Any = Non
     if block_rows is not None:
         check_integer("block_rows", block_rows, 1)
     refuse_one_shot(obj, "obj")
+    if isinstance(obj, Blocks):
+        raise TypeError(f"obj is in blocks already: {shown(obj)}. Pass it as it is.")
     if hasattr(obj, "X") and hasattr(obj, "n_obs"):
         obj = obj.X
     name = f"the {type(obj).__name__}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from polymeans.blocks.files import Stamp
+from polymeans.blocks.files import Stamp, file_of
 
 
 class RowWeights:
@@ -19,9 +19,12 @@ class RowWeights:
 
     def __init__(self, weights: Any) -> None:
         self._stamp: Stamp | None = None
+        self._weights: Any
         if isinstance(weights, str | os.PathLike):
-            self._stamp = Stamp.of(weights)
-        self._weights = weights if self._stamp else np.asanyarray(weights)
+            self._weights = file_of(weights)
+            self._stamp = Stamp.of(self._weights)
+        else:
+            self._weights = np.asanyarray(weights)
 
     def check_length(self, n_samples: int) -> None:
         """Raise unless there is one weight for each row."""
