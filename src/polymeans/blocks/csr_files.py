@@ -30,8 +30,8 @@ def from_csr_files(
     best.
 
     **Cost.** Each pass reads and decompresses each file once; the file of the last block is kept
-    until another one is read. Files written with ``compressed=False`` are read several times
-    faster.
+    until another one is read. Files written with ``compressed=False`` are read two to
+    four times as fast.
 
     Parameters
     ----------
