@@ -18,6 +18,7 @@ from numpydoc.docscrape import ClassDoc
 from numpydoc.validate import validate
 
 import polymeans
+import polymeans.blocks
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src" / "polymeans").rglob("*.py"))
@@ -26,6 +27,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: Modules whose ``__all__`` (or the names given) users are meant to import.
 PUBLIC = {
     "polymeans": None,
+    # A protocol has no parameters, but numpydoc finds those of typing.Protocol.
+    "polymeans.blocks": [name for name in polymeans.blocks.__all__ if name != "Blocks"],
     "polymeans.inspection": None,
     "polymeans.datasets": None,
     "polymeans.metrics": None,

@@ -1,0 +1,154 @@
+"""Columns of an Arrow table as features: which ones, of which type, and their values as rows."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans._validation import shown
+from polymeans.blocks.extras import load
+
+#: Rows that are filled in at a time. Values of one column go to distant places; the cache holds
+#: these places for as many rows until the last column is done.
+_TILE = 1024
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, and the features it makes: one, or as many as its lists of fixed size are long."""
+
+    name: str
+    first: int
+    width: int
+    is_list: bool
+
+
+@dataclass(frozen=True)
+class Columns:
+    """All columns that are read."""
+
+    features: tuple[Column, ...]
+    weight: str | None
+    dtype: np.dtype[Any]
+
+    @property
+    def n_features(self) -> int:
+        return self.features[-1].first + self.features[-1].width
+
+    @property
+    def names(self) -> list[str]:
+        names = [column.name for column in self.features]
+        return names if self.weight is None else [*names, self.weight]
+
+    def read(
+        self, batches: Sequence[Any], first: int
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
+        """Rows of some batches, and their weights, if there are any.
+
+        Parameters
+        ----------
+        batches : sequence of pyarrow.RecordBatch
+        first : int
+            Global number of the first row.
+
+        Returns
+        -------
+        rows, or (rows, weights)
+        """
+        n = sum(batch.num_rows for batch in batches)
+        rows, weights, start = np.empty((n, self.n_features), self.dtype), np.empty(n), 0
+        for batch in batches:
+            stop = start + batch.num_rows
+            values = [
+                _values(batch.column(column.name), column.name, column.is_list, first + start)
+                for column in self.features
+            ]
+            for lo in range(0, batch.num_rows, _TILE):
+                tile = rows[start + lo : min(start + lo + _TILE, stop)]
+                for column, array in zip(self.features, values):
+                    tile[:, column.first : column.first + column.width] = array[lo : lo + _TILE]
+            if self.weight is not None:
+                found = _values(batch.column(self.weight), self.weight, False, first + start)
+                weights[start:stop] = found[:, 0]
+            start = stop
+        return rows if self.weight is None else (rows, weights)
+
+
+def columns_of(schema: Any, columns: Iterable[str] | None, weight_column: str | None) -> Columns:
+    """The columns to read from tables of this schema.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    columns : iterable of str or None
+        None: all of them, the weights aside.
+    weight_column : str or None
+
+    Returns
+    -------
+    Columns
+    """
+    types = load("pyarrow.types")
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}. Write [{columns!r}].")
+    names = [name for name in schema.names if name != weight_column]
+    if columns is not None:
+        names = list(columns)
+    for name in names if weight_column is None else [*names, weight_column]:
+        if schema.names.count(name) != 1:
+            found = "is no column" if name not in schema.names else "are several columns"
+            raise ValueError(f"There {found} {name!r}. Columns are {shown(schema.names)}.")
+    if not names:
+        raise ValueError("There are no columns to cluster by. At least one is needed.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"columns must name each column once, got {shown(names)}.")
+    features, first, narrow = [], 0, True
+    for name in names:
+        kind = schema.field(name).type
+        is_list = types.is_fixed_size_list(kind)
+        value = kind.value_type if is_list else kind
+        _check_is_number(name, value, types)
+        features.append(Column(name, first, kind.list_size if is_list else 1, is_list))
+        first += features[-1].width
+        narrow &= types.is_float32(value)
+    if weight_column is not None:
+        _check_is_number(weight_column, schema.field(weight_column).type, types)
+    if first == 0:
+        raise ValueError(f"The lists of column {names[0]!r} are empty: there is no feature.")
+    return Columns(tuple(features), weight_column, np.dtype(np.float32 if narrow else np.float64))
+
+
+def _check_is_number(name: str, kind: Any, types: Any) -> None:
+    if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind):
+        return
+    remedy = "Cast it to float64"
+    if types.is_dictionary(kind) or types.is_string(kind) or types.is_large_string(kind):
+        remedy = "Encode it as numbers, for example with sklearn.preprocessing.OneHotEncoder"
+    elif types.is_list(kind) or types.is_large_list(kind):
+        remedy = "Cast it to lists of a fixed size, pyarrow.list_(pyarrow.float32(), size)"
+    raise TypeError(
+        f"Column {name!r} has values of type {kind}, which are no numbers. {remedy}, or leave it "
+        "out: columns=[...] names those to read."
+    )
+
+
+def _values(column: Any, name: str, is_list: bool, first: int) -> NDArray[Any]:
+    """Values of a column as an array of shape (n_rows, width)."""
+    n = len(column)
+    _check_no_nulls(column, name, first, 1)
+    if is_list:
+        width = column.type.list_size
+        column = column.flatten()
+        _check_no_nulls(column, name, first, width)
+    return column.to_numpy(zero_copy_only=False).reshape(n, -1)
+
+
+def _check_no_nulls(column: Any, name: str, first: int, width: int) -> None:
+    if column.null_count:
+        nulls = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
+        raise ValueError(
+            f"Column {name!r} has no value (null) in row {first + int(nulls[0]) // width}. Fill in "
+            f"the value, or leave such rows out: filters=~pyarrow.compute.field({name!r}).is_null()"
+        )

@@ -1,0 +1,181 @@
+"""CSR rows in ``.npz`` files of scipy."""
+
+import zipfile
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from polymeans.blocks.checked import Announcement, CheckedBlocks
+from polymeans.blocks.files import Paths, Stamp, files_of
+from polymeans.blocks.rows import working_dtype
+from polymeans.blocks.sizes import BLOCK_BYTES, Piece, check_block_bytes, cut_by_bytes, join, place
+from polymeans.blocks.weights import row_weights
+from polymeans.core.contracts import Rows
+
+
+def from_csr_files(
+    paths: Paths, *, block_bytes: int = BLOCK_BYTES, weights: Any = None
+) -> CheckedBlocks:
+    """CSR rows in one ``.npz`` file or many, as ``scipy.sparse.save_npz`` writes them.
+
+    **Idea.** A large sparse matrix is kept as shards, each of them a file with some of the rows.
+    One shard at a time is in memory.
+
+    **Use when** documents or other sparse rows do not fit into memory. **Do not use** with one
+    file for all rows: a ``.npz`` file can be read only as a whole, so shards of 32 to 200 MB are
+    best.
+
+    **Cost.** Each pass reads and decompresses each file once; the file of the last block is kept
+    until another one is read. Files written with ``compressed=False`` are read two to
+    four times as fast.
+
+    Parameters
+    ----------
+    paths : path, or iterable of paths
+        A file; a folder, for the ``.npz`` files in it; a pattern such as ``"shard-*.npz"``; or
+        several of them. Files of a folder or pattern are taken in the order of their names, as
+        text. All must have the same width and dtype.
+    block_bytes : int, default=33554432
+        Bytes of a block (values, indices and pointers), at most, as long as a row is not larger.
+        Files that are larger are cut, smaller ones that follow each other are joined.
+    weights : array-like of shape (n_samples,), path or None, default=None
+        Weight of each row, over all files; or a ``.npy`` file of them.
+
+    Returns
+    -------
+    blocks : Blocks
+        CSR rows of float32 or float64.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import scipy.sparse as sp
+    >>> from polymeans.blocks import from_csr_files
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> for i in range(2):
+    ...     shard = sp.random(500, 1000, density=0.01, format="csr", random_state=i)
+    ...     sp.save_npz(os.path.join(folder.name, f"shard-{i}.npz"), shard)
+    >>> blocks = from_csr_files(folder.name)
+    >>> blocks
+    <1000 x 1000 CSR rows of float64 in 1 blocks, from 2 .npz files>
+    >>> folder.cleanup()
+    """
+    check_block_bytes(block_bytes)
+    opened = [_open(path, part, block_bytes) for part, path in enumerate(files_of(paths, ".npz"))]
+    files = [file for file, _ in opened]
+    for file in files:
+        if (file.shape[1], file.dtype) != (files[0].shape[1], files[0].dtype):
+            raise ValueError(
+                f"{file.path} has {file.shape[1]} columns of {file.dtype}, but {files[0].path} has "
+                f"{files[0].shape[1]} of {files[0].dtype}. All files must have the same width and "
+                "dtype."
+            )
+    blocks = join([piece for _, pieces in opened for piece in pieces], block_bytes)
+    announced = Announcement(
+        sizes=tuple(sum(piece.n_rows for piece in block) for block in blocks),
+        n_features=files[0].shape[1],
+        stored=files[0].dtype,
+        is_sparse=True,
+        name=files[0].path if len(files) == 1 else f"{len(files)} .npz files",
+        places=tuple(place(block, [file.path for file in files]) for block in blocks),
+        stamps=tuple(tuple(files[piece.part].stamp for piece in block) for block in blocks),
+    )
+    return CheckedBlocks(_Shards(files, blocks), announced, row_weights(weights))
+
+
+@dataclass(frozen=True)
+class _File:
+    path: str
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    stamp: Stamp
+
+
+class _Shards:
+    """Reads blocks, and keeps the file that the last one came from."""
+
+    def __init__(self, files: list[_File], blocks: list[tuple[Piece, ...]]) -> None:
+        self._files, self._blocks = files, blocks
+        self._kept: tuple[int, Rows] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": None}
+
+    def __call__(self, i: int) -> Rows:
+        rows = [self._rows(piece) for piece in self._blocks[i]]
+        if i == len(self._blocks) - 1:
+            self._kept = None
+        return rows[0] if len(rows) == 1 else sp.vstack(rows, format="csr")
+
+    def _rows(self, piece: Piece) -> Rows:
+        # Taken out, not looked at: a second thread that reads at the same time loads its own.
+        kept, self._kept = self._kept, None
+        if kept is None or kept[0] != piece.part:
+            kept = piece.part, _load(self._files[piece.part].path)
+        whole = kept[1]
+        if piece.n_rows == whole.shape[0]:
+            return whole
+        self._kept = kept
+        indptr = whole.indptr
+        stored = slice(indptr[piece.start], indptr[piece.stop])
+        # Copies, since views would keep the whole file in memory as long as the block is used.
+        return sp.csr_array(
+            (
+                whole.data[stored].copy(),
+                whole.indices[stored].copy(),
+                indptr[piece.start : piece.stop + 1] - indptr[piece.start],
+            ),
+            shape=(piece.n_rows, whole.shape[1]),
+        )
+
+
+def _load(path: str) -> Rows:
+    try:
+        return sp.csr_array(sp.load_npz(path))
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read as a CSR matrix: {error}") from error
+
+
+def _open(path: str, part: int, block_bytes: int) -> tuple[_File, list[Piece]]:
+    """Shape, type and pieces of a file, for which its values need not be read."""
+    stamp = Stamp.of(path)
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = arrays["format"].item()
+            form = found.decode() if isinstance(found, bytes) else str(found)
+            if form != "csr":
+                raise ValueError(f"it has the format {form}; save it after tocsr()")
+            shape = tuple(int(size) for size in arrays["shape"])
+            indptr = arrays["indptr"]
+        dtype, index_dtype = _dtype(path, "data.npy"), _dtype(path, "indices.npy")
+    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is no CSR matrix as scipy.sparse.save_npz writes it: {error}."
+        ) from error
+    working = working_dtype(dtype, path)
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"{path} has the shape {shape}: no rows. Leave the file out.")
+    _check_indptr(indptr, shape[0], path)
+    each = working.itemsize + index_dtype.itemsize
+    ends = indptr[1:].astype(np.int64) * each + np.arange(1, shape[0] + 1) * indptr.itemsize
+    return _File(path, shape, dtype, stamp), cut_by_bytes(part, ends, block_bytes)
+
+
+def _check_indptr(indptr: NDArray[Any], n_rows: int, path: str) -> None:
+    if indptr.shape != (n_rows + 1,) or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError(
+            f"{path}: indptr must begin with 0, never decrease, and have {n_rows + 1} entries. "
+            "Build the matrix again from its triples."
+        )
+
+
+def _dtype(path: str, member: str) -> np.dtype[Any]:
+    """The type of an array in a ``.npz`` file, from its header."""
+    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+        version = npy.read_magic(file)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        return np.dtype(read(file)[2])

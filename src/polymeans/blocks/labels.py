@@ -1,0 +1,95 @@
+"""Labels of all rows into a file, block by block."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from polymeans._validation import check_integer
+
+_LARGEST = np.iinfo(np.int32).max
+
+
+def write_labels(
+    path: str | os.PathLike[str], labels: Iterable[NDArray[Any]], n_samples: int
+) -> Path:
+    """Write labels to a ``.npy`` file of int32 as they come, one block after the other.
+
+    **Idea.** Labels of ten billion rows are 40 GB. They go to a temporary file beside the target
+    as soon as they are known, and the file gets its name when the last of them is written.
+
+    **Use when** labels do not fit into memory, or another program is to read them. **Do not use**
+    for labels that you have as one array; ``numpy.save`` writes that.
+
+    **Cost.** 4 bytes a row on the disk, and memory for one block.
+
+    Parameters
+    ----------
+    path : path
+        The file to write. A file of this name is replaced when the new one is complete, and stays
+        as it is if anything goes wrong.
+    labels : iterable of arrays
+        Integers, one for each row of a block, in the order of the rows.
+    n_samples : int
+        How many labels there will be.
+
+    Returns
+    -------
+    path : Path
+        The file, for ``numpy.load(path, mmap_mode="r")``.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from polymeans.blocks import write_labels
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> parts = (np.arange(3) + i for i in range(2))
+    >>> path = write_labels(os.path.join(folder.name, "labels.npy"), parts, n_samples=6)
+    >>> np.load(path)
+    array([0, 1, 2, 1, 2, 3], dtype=int32)
+    >>> folder.cleanup()
+    """
+    check_integer("n_samples", n_samples, 1)
+    target = Path(path)
+    unfinished = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
+    try:
+        # Plain writes and no memory map: of a full disk they say so, where a map ends the process.
+        with open(unfinished, "xb") as file:
+            header = {"descr": "<i4", "fortran_order": False, "shape": (int(n_samples),)}
+            npy.write_array_header_1_0(file, header)
+            n_written = 0
+            for i, part in enumerate(labels):
+                checked = _checked(part, i)
+                n_written += len(checked)
+                if n_written > n_samples:
+                    break
+                file.write(checked.tobytes())
+            if n_written != n_samples:
+                found = "more" if n_written > n_samples else f"only {n_written}"
+                raise ValueError(
+                    f"There are {found} labels for n_samples={n_samples}. {target} was not written."
+                )
+            file.flush()
+            os.fsync(file.fileno())  # a crash must not leave the name of a file without its content
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return target
+
+
+def _checked(labels: Any, i: int) -> NDArray[Any]:
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(
+            f"Labels of block {i} must be a 1-D array of integers, got an array of shape "
+            f"{array.shape} and type {array.dtype}."
+        )
+    if len(array) and not (array.min() >= -_LARGEST and array.max() <= _LARGEST):
+        raise ValueError(f"Labels of block {i} do not fit into int32.")
+    return array.astype("<i4")
