@@ -35,6 +35,10 @@ def _has_no_direction(case: Case) -> bool:
     return not np.any(case.X[counted])
 
 
+def _is_wide_float32(case: Case) -> bool:
+    return case.X.dtype == np.float32 and float(np.abs(case.X).max()) > 1e15
+
+
 #: Labels and inertia belong to the centroids before these are rounded to the grid of subnormal
 #: numbers, which no unit can refine.
 _DIGITS = (
@@ -56,6 +60,22 @@ _DIGITS = (
 
 LIMITS: tuple[Limit, ...] = (
     Limit("subnormal numbers are rounded after labels were found", _DIGITS, trait="denormal"),
+    Limit(
+        "float32 products 1e38 times smaller than the largest value are zero beside it",
+        ("predict gives labels_", "labels are nearest", "lowest index among equal centroids"),
+        area="KhatriRao product",
+        when=_is_wide_float32,
+    ),
+    Limit(
+        "rounding decides near ties in a learned metric",
+        ("a label depends on its row alone",),
+        area="Transformed",
+    ),
+    Limit(
+        "rounding decides near ties in a learned metric",
+        ("a label depends on its row alone",),
+        area="Transformed kernel",
+    ),
     Limit(
         "rows of zeros have no direction, so no cosine distance",
         ("inertia agrees", "score is minus inertia"),

@@ -336,7 +336,9 @@ def _zero_weights(case: Case, model: Any, X: Any) -> Iterator[str]:
         return
     rng = case.rng(4)
     largest = float(np.finfo(case.X.dtype).max)
-    far = case.X[:1] * 0 + case.X.dtype.type(min(1e200, largest / 4))
+    # Far out, but in the same matrix as numbers can be.
+    apart = 1e200 * max(float(np.abs(case.X).max()), 1e-90)
+    far = case.X[:1] * 0 + case.X.dtype.type(min(apart, 1e200, largest / 4))
     others = [case.X[rng.integers(0, len(case.X), 2)], far if rng.random() < 0.5 else case.X[:1]]
     more = np.concatenate([case.X, *others])
     weights = np.ones(len(case.X)) if case.weights is None else case.weights

@@ -253,8 +253,7 @@ def _prepare(
     bits = TermRange(largest, smallest, dtype == np.float32).bits
     typical, counted = _magnitudes(parts, largest_center)
     unit = lossless_unit(typical, bits, dtype)
-    # Squares of float32 numbers are float64 numbers in any unit.
-    if unit_of == "largest" and dtype == np.float64:
+    if unit_of == "largest":
         unit = power_of_two_unit(max(counted, largest_center))
         if bits[1] - np.log2(unit) < LOWEST_BIT[dtype]:
             raise ValueError(
