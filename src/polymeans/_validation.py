@@ -221,7 +221,7 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
             f"The sum of sample_weight overflows (largest: {weights.max():g}). Divide the weights "
             "by their largest value; only their ratios matter for the clusters."
         )
-    if weights.max() > _WIDEST_WEIGHTS * weights[weights > 0].min(initial=np.inf):
+    if weights.max() / _WIDEST_WEIGHTS > weights[weights > 0].min(initial=np.inf):
         raise ValueError(
             f"sample_weight ranges from {weights[weights > 0].min():g} to {weights.max():g}; "
             f"beyond a factor of {_WIDEST_WEIGHTS:.0e} the smaller ones are lost in rounding. Set "
