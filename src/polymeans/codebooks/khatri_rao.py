@@ -105,10 +105,13 @@ class GridCodebook(BaseCodebook[Totals]):
         """Norm that no combination of protocentroids exceeds, measured from the frame's shift."""
         return self._longest() + float(np.linalg.norm(frame.shift.astype(np.float64)))
 
+    def _norms(self) -> NDArray[np.float64]:
+        """Of the protocentroids."""
+        return np.linalg.norm(self.rounded if self.full is None else self.full, axis=1)
+
     def _longest(self) -> float:
         """Norm that no combination of protocentroids exceeds."""
-        theta = self.rounded if self.full is None else self.full
-        norms = np.linalg.norm(theta, axis=1)
+        norms = self._norms()
         parts = [float(part.max()) for part in split(norms, self.sizes)]
         return float(np.prod(parts)) if self.multiply else sum(parts)
 
@@ -187,6 +190,10 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
     def half_norms(self) -> NDArray[np.float64]:
         """Half the squared norms of all centroids."""
         return combined_half_norms(self.gram(), self.sizes)
+
+    def _norms(self) -> NDArray[np.float64]:
+        """Of the protocentroids, from inner products that are needed anyway."""
+        return np.sqrt(np.diag(self.gram()))
 
     def gram(self, origin: NDArray[np.float64] | float = 0.0) -> NDArray[np.float64]:
         """Inner products of the protocentroids, the first set measured from the origin."""
