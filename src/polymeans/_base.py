@@ -47,8 +47,9 @@ from polymeans.engine.distances import (
 )
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend
+from polymeans.engine.prepared import Source
 from polymeans.engine.runners import BlockRunner, LocalRunner
-from polymeans.engine.survey import Source, glance
+from polymeans.engine.survey import glance
 
 logger = logging.getLogger("polymeans")
 

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.random import RandomState
 
+from polymeans.engine.prepared import Source
 from polymeans.engine.runners import BlockRunner, LocalRunner
-from polymeans.engine.survey import Source
 
 
 @dataclass(frozen=True)

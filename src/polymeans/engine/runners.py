@@ -44,8 +44,9 @@ from polymeans.engine.distances import (
 )
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.numerator_account import NumeratorAccount
+from polymeans.engine.prepared import Source
 from polymeans.engine.products import ScatterProducts
-from polymeans.engine.survey import Source, measure
+from polymeans.engine.survey import measure
 
 
 class BaseRunner(ABC):

@@ -18,24 +18,17 @@ from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
-from polymeans.core.frame import (
-    LONGEST,
-    LOWEST_BIT,
-    Frame,
-    MeasuredFrame,
-    is_ordinary,
-    lossless_unit,
-    power_of_two_unit,
-)
+from polymeans.core.frame import Frame, MeasuredFrame
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.distances import own_distances
-
-#: Rows of an array or CSR matrix, and their weights.
-Source = tuple[Rows, NDArray[np.float64]]
-
-#: Entries looked at in one piece when values are tested for being float32 numbers.
-_PIECE = 2**16
+from polymeans.engine.prepared import (
+    PIECE,
+    PreparedRows,
+    Source,
+    prepare_rows,
+    range_of_values,
+)
 
 
 @dataclass(frozen=True)
@@ -59,33 +52,6 @@ class Survey:
             self.weights + other.weights,
             counts,
         )
-
-
-@dataclass
-class _Prepared:
-    """Rows in the engine's coordinates, before they have a frame."""
-
-    indptr: NDArray[np.int64]  #: (n + 1,) where each row begins
-    indices: NDArray[Any] | None  #: features as the user numbers them (sparse rows)
-    values: NDArray[Any]  #: flat
-    shape: tuple[int, int]
-    weights: NDArray[np.float64]
-    directionless: NDArray[np.int64] | None = None
-    known_range: tuple[float, float] | None = None
-
-    @property
-    def n_samples(self) -> int:
-        return self.shape[0]
-
-    def replace_values(self, values: NDArray[Any]) -> None:
-        """Other values at the same places."""
-        self.values, self.known_range = values, None
-
-    def range(self) -> tuple[float, float]:
-        """Largest and smallest absolute value other than zero."""
-        if self.known_range is None:
-            self.known_range = _range(self.values)
-        return self.known_range
 
 
 def measure(
@@ -113,7 +79,7 @@ def measure(
     frame : MeasuredFrame
     blocks : list of Block
     """
-    parts, unit, weight_unit, guarded = _prepare(
+    parts, unit, weight_unit, guarded = prepare_rows(
         sources, spherical, largest_center, unit_of=unit_of
     )
     survey = _survey(parts)
@@ -202,7 +168,7 @@ def glance(
     -------
     Block
     """
-    parts, unit, weight_unit, guarded = _prepare(
+    parts, unit, weight_unit, guarded = prepare_rows(
         [(X, weights)], spherical, largest_center, exact_only
     )
     part = parts[0]
@@ -226,68 +192,11 @@ def glance(
 # --- the passes ------------------------------------------------------------------------------
 
 
-def _prepare(
-    sources: Sequence[Source],
-    spherical: bool,
-    largest_center: float,
-    exact_only: bool = False,
-    unit_of: Literal["typical", "largest"] = "typical",
-) -> tuple[list[_Prepared], float, float, bool]:
-    """Rows and weights in the engine's units, the units, and whether fast scores need a guard."""
-    parts = [_flat(X, weights) for X, weights in sources]
-    heaviest = max(float(part.weights.max(initial=0.0)) for part in parts)
-    weight_unit = power_of_two_unit(heaviest)
-    if weight_unit != 1.0:
-        for part in parts:
-            part.weights = part.weights / weight_unit
-    if spherical:
-        _make_unit_length(parts)
-        return parts, 1.0, weight_unit, False
-    if exact_only:  # real arithmetic needs no unit
-        return parts, 1.0, weight_unit, False
-    largest = max(largest_center, *(part.range()[0] for part in parts))
-    if is_ordinary(largest):
-        return parts, 1.0, weight_unit, False
-    dtype = parts[0].values.dtype
-    smallest = min(part.range()[1] for part in parts)
-    bits = TermRange(largest, smallest, dtype == np.float32).bits
-    typical, counted = _magnitudes(parts, largest_center)
-    unit = lossless_unit(typical, bits, dtype)
-    if unit_of == "largest":
-        unit = power_of_two_unit(max(counted, largest_center))
-        if bits[1] - np.log2(unit) < LOWEST_BIT[dtype]:
-            raise ValueError(
-                f"Values of X (and of a given start) range from {smallest:g} to {largest:g}: in "
-                "squares of the largest, which this structure is searched in, nothing would be "
-                "left of the smallest. Set these to zero, or leave out the rows of the largest."
-            )
-    if unit != 1.0:
-        for part in parts:
-            part.replace_values((part.values / unit).astype(dtype, copy=False))
-    # Long enough to fit any number of features, however large their entries are.
-    longest = largest / unit * np.sqrt(parts[0].shape[1])
-    return parts, unit, weight_unit, not longest <= LONGEST
-
-
-def _magnitudes(parts: list[_Prepared], otherwise: float) -> tuple[float, float]:
-    """Powers of two not above an entry in the middle, and the largest, of rows that count."""
-    from polymeans.kernels import exact
-
-    counts = np.zeros(exact.N_EXPONENTS, dtype=np.int64)
-    for part in parts:
-        exact.count_exponents(part.indptr, part.values, part.weights, counts)
-    if not counts.any():
-        return otherwise, otherwise
-    middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-    top = int(np.flatnonzero(counts)[-1])
-    return 2.0 ** (middle + exact.LOWEST - 1), 2.0 ** (top + exact.LOWEST - 1)
-
-
 def _is_far(
     mean: NDArray[np.float64],
     square: float,
     mass: float,
-    parts: list[_Prepared],
+    parts: list[PreparedRows],
 ) -> bool:
     """Whether the mean is the larger part of the rows' length: ``2 |mean|² > Σ w |x|² / W``."""
     if not np.isfinite(square):  # squares are out of range
@@ -298,7 +207,7 @@ def _is_far(
     return bool(2 * np.sum(mean * mean) > square / mass)
 
 
-def _scaled_square(parts: list[_Prepared], scale: float) -> float:
+def _scaled_square(parts: list[PreparedRows], scale: float) -> float:
     """``Σ w |x / scale|²``, for rows whose squares are out of range."""
     total = ExactSum()
     for part in parts:
@@ -308,55 +217,12 @@ def _scaled_square(parts: list[_Prepared], scale: float) -> float:
     return float(total)
 
 
-def _flat(X: Rows, weights: NDArray[np.float64]) -> _Prepared:
-    if not hasattr(X, "indptr"):
-        n, d = X.shape
-        return _Prepared(np.arange(n + 1) * d, None, X.reshape(-1), X.shape, weights)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return _Prepared(X.indptr.astype(np.int64), X.indices, X.data, X.shape, weights)
-
-
-def _make_unit_length(parts: list[_Prepared]) -> None:
-    """Rows become directions. Rows of zeros count for nothing, unless there is nothing else."""
-    from polymeans.kernels import prepare
-
-    threads = running_threads()
-    remaining = []
-    for part in parts:
-        out, lengths = np.empty_like(part.values), np.empty(part.n_samples)
-        threads.map(
-            lambda r, part=part, out=out, lengths=lengths: prepare.unit_rows(
-                part.indptr, part.values, *r, out, lengths
-            ),
-            threads.ranges(part.n_samples, smallest=64),
-        )
-        part.replace_values(out)
-        part.directionless = np.flatnonzero(lengths == 0)
-        remaining.append(np.where(lengths > 0, part.weights, 0.0))
-    if any(weights.any() for weights in remaining):
-        for part, weights in zip(parts, remaining):
-            part.weights = weights
-
-
-def _range(values: NDArray[Any]) -> tuple[float, float]:
-    from polymeans.kernels import exact
-
-    threads = running_threads()
-    found = threads.map(
-        lambda r: exact.range_of(values, *r), threads.ranges(len(values), smallest=_PIECE)
-    )
-    tops, bottoms = zip(*found) if found else ([0.0], [np.inf])
-    return max(tops), min(bottoms)
-
-
-def _survey(parts: list[_Prepared]) -> Survey:
+def _survey(parts: list[PreparedRows]) -> Survey:
     surveys = [_survey_one(part) for part in parts]
     return sum(surveys[1:], surveys[0])
 
 
-def _survey_one(part: _Prepared) -> Survey:
+def _survey_one(part: PreparedRows) -> Survey:
     from polymeans.kernels import exact
 
     largest, smallest = part.range()
@@ -369,7 +235,7 @@ def _survey_one(part: _Prepared) -> Survey:
             threads.ranges(part.n_samples, smallest=64),
         )
         terms = sum((TermRange(top, low, wide == 0) for top, low, wide in found), TermRange())
-    weights = TermRange(*_range(part.weights), _is_narrow(part.weights))
+    weights = TermRange(*range_of_values(part.weights), _is_narrow(part.weights))
     counts = None if part.indices is None else _counts(part)
     return Survey(part.n_samples, largest, terms, weights, counts)
 
@@ -379,11 +245,11 @@ def _is_narrow(values: NDArray[Any]) -> bool:
 
     if values.dtype == np.float32:
         return True
-    pieces = ((lo, min(lo + _PIECE, len(values))) for lo in range(0, len(values), _PIECE))
+    pieces = ((lo, min(lo + PIECE, len(values))) for lo in range(0, len(values), PIECE))
     return all(exact.is_narrow(values, *piece) for piece in pieces)
 
 
-def _counts(part: _Prepared) -> NDArray[np.int64]:
+def _counts(part: PreparedRows) -> NDArray[np.int64]:
     from polymeans.kernels import prepare
 
     counts = np.zeros(part.shape[1], dtype=np.int64)
@@ -398,7 +264,7 @@ def _by_frequency(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _frame(
-    parts: list[_Prepared],
+    parts: list[PreparedRows],
     unit: float,
     weight_unit: float,
     spherical: bool,
@@ -427,7 +293,7 @@ def _frame(
     )
 
 
-def _ladders(parts: list[_Prepared], survey: Survey) -> tuple[Ladder, Ladder]:
+def _ladders(parts: list[PreparedRows], survey: Survey) -> tuple[Ladder, Ladder]:
     """For sums of weighted rows, and of weights."""
     from polymeans.kernels import exact
 
@@ -449,7 +315,7 @@ def _ladders(parts: list[_Prepared], survey: Survey) -> tuple[Ladder, Ladder]:
 
 
 def _sums_and_norms(
-    part: _Prepared, ladder: Ladder
+    part: PreparedRows, ladder: Ladder
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Rungs of ``Σ w x`` (n_rungs, d), and the rows' norms."""
     from polymeans.kernels import prepare
@@ -503,7 +369,7 @@ def _total_square(
 
 
 def _dense_blocks(
-    parts: list[_Prepared], frame: Frame, norms: Sequence[NDArray[np.float64] | None]
+    parts: list[PreparedRows], frame: Frame, norms: Sequence[NDArray[np.float64] | None]
 ) -> list[DenseBlock]:
     firsts = _first_rows(parts).tolist()
     return [
@@ -514,7 +380,7 @@ def _dense_blocks(
     ]
 
 
-def _sparse_blocks(parts: list[_Prepared], frame: Frame) -> list[SparseBlock]:
+def _sparse_blocks(parts: list[PreparedRows], frame: Frame) -> list[SparseBlock]:
     from polymeans.kernels import prepare
 
     threads = running_threads()
@@ -536,5 +402,5 @@ def _sparse_blocks(parts: list[_Prepared], frame: Frame) -> list[SparseBlock]:
     return blocks
 
 
-def _first_rows(parts: list[_Prepared]) -> NDArray[np.int64]:
+def _first_rows(parts: list[PreparedRows]) -> NDArray[np.int64]:
     return np.cumsum([0, *(part.n_samples for part in parts[:-1])])
