@@ -83,3 +83,9 @@ def test_fast_paths_agree_with_fractions(dtype, offset, container):
     found = model.predict(container(X))
     np.testing.assert_array_equal(found[:150], nearest_by_fractions(X[:150], C))
     np.testing.assert_array_equal(found, model.predict(container(X)[::-1])[::-1])
+
+
+def test_features_that_no_row_has_count_though_their_squares_vanish():
+    X = sp.csr_array(np.array([[0.0, 0.0, 2e-300]]))
+    C = np.array([[0.0, 5e-300, 2e-300], [1e-320, 0.0, 0.0]])
+    assert model_with(C).predict(X) == nearest_by_fractions(X, C) == 1

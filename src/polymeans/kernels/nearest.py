@@ -24,10 +24,10 @@ from polymeans.kernels.rows import (
     Book,
     DenseArrays,
     GridBook,
-    _is,
     exact_score,
     grid_centroid,
     grid_members,
+    is_kind,
     score_rounding,
 )
 
@@ -191,7 +191,7 @@ def write_row(rows, i, x):
 
 @overload(write_row)
 def _write_row(rows, i, x):
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
 
         def write_dense(rows, i, x):
             for t in range(x.shape[0]):
@@ -213,7 +213,7 @@ def clear_row(rows, i, x):
 
 @overload(clear_row)
 def _clear_row(rows, i, x):
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
         return lambda rows, i, x: None  # the next row is written over it
 
     def clear_sparse(rows, i, x):
@@ -230,7 +230,7 @@ def book_width(book):
 
 @overload(book_width)
 def _book_width(book):
-    if _is(book, GridBook):
+    if is_kind(book, GridBook):
         return lambda book: book.protocentroids.shape[1]
     return lambda book: book.numerators.shape[1]
 
@@ -242,7 +242,7 @@ def write_centroid(book, j, out):
 
 @overload(write_centroid)
 def _write_centroid(book, j, out):
-    if _is(book, GridBook):
+    if is_kind(book, GridBook):
 
         def write_combination(book, j, out):
             centroid = grid_centroid(book, j)
@@ -250,7 +250,7 @@ def _write_centroid(book, j, out):
                 out[t] = centroid[t]
 
         return write_combination
-    if _is(book, Book):
+    if is_kind(book, Book):
 
         def write_quotient(book, j, out):
             c = book.numerators[j]
@@ -268,7 +268,7 @@ def outer_entry(book, outer, j, t):
 
 @overload(outer_entry)
 def _outer_entry(book, outer, j, t):
-    if _is(book, GridBook):
+    if is_kind(book, GridBook):
 
         def entry_of_combination(book, outer, j, t):
             members = grid_members(book, j)

@@ -112,7 +112,7 @@ def take_features(
     lo,
     hi,
     out,  # OUT (k, d_used)
-    outside,  # OUT (k,) squared norms of what goes nowhere
+    outside,  # OUT (k,) squared norms of what goes nowhere, positive if that is not zero
     total,  # OUT (k,) squared norms of everything
 ):
     """Centroids lo:hi in the features that rows use, in the order of their rank."""
@@ -124,7 +124,8 @@ def take_features(
             if rank[t] >= 0:
                 out[j, rank[t]] = c
             else:
-                beyond += c * c
+                # A square may vanish where the number does not.
+                beyond += max(c * c, 2.0**-1074) if c != 0.0 else 0.0
         outside[j] = beyond
         total[j] = everything
 

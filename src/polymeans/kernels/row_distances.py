@@ -11,7 +11,7 @@ from polymeans.kernels.nearest import (
     write_centroid,
     write_row,
 )
-from polymeans.kernels.rows import DenseArrays, _is, exact_score, score_rounding
+from polymeans.kernels.rows import DenseArrays, exact_score, is_kind, score_rounding
 
 #: Distances of CSR rows are differences of longer vectors' squares. Where fewer than so many times
 #: their rounding is left, they are computed coordinate by coordinate.
@@ -129,7 +129,7 @@ def distance_of_score(rows, i, norms, book, score, j):
 
 @overload(distance_of_score)
 def _distance_of_score(rows, i, norms, book, score, j):
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
         return lambda rows, i, norms, book, score, j: (score, True)
 
     def distance_sparse(rows, i, norms, book, score, j):

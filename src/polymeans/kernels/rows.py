@@ -61,7 +61,8 @@ class GridBook(NamedTuple):
     n_terms: int  # features that the norms were summed over (sparse rows)
 
 
-def _is(argument, kind) -> bool:
+def is_kind(argument, kind) -> bool:
+    """Whether a kernel's argument is of this kind of named tuple; for choosing what to compile."""
     return isinstance(argument, types.BaseNamedTuple) and argument.instance_class is kind
 
 
@@ -72,13 +73,13 @@ def add_row(rows, i, weight, magics, total):
 
 @overload(add_row, inline="always")
 def _add_row(rows, i, weight, magics, total):
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
 
         def add_dense_row(rows, i, weight, magics, total):
             add_dense(rows.values[i], weight, magics, total)
 
         return add_dense_row
-    if _is(rows, SparseArrays):
+    if is_kind(rows, SparseArrays):
 
         def add_sparse_row(rows, i, weight, magics, total):
             first, last = rows.indptr[i], rows.indptr[i + 1]
@@ -144,15 +145,15 @@ def grid_centroid(book, j):
 
 @overload(exact_score)
 def _exact_score(rows, i, book, j):
-    if _is(book, GridBook):
+    if is_kind(book, GridBook):
         return _exact_grid_score(rows)
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
 
         def score_dense(rows, i, book, j):
             return exact_squared_distance(rows.values, i, book.numerators, j)
 
         return score_dense
-    if _is(rows, SparseArrays):
+    if is_kind(rows, SparseArrays):
 
         def score_sparse(rows, i, book, j):
             c = book.numerators[j]
@@ -171,7 +172,7 @@ def _exact_score(rows, i, book, j):
 
 
 def _exact_grid_score(rows):
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
 
         def score_dense(rows, i, book, j):
             x = rows.values[i]
@@ -220,7 +221,7 @@ def score_rounding(rows, i, norm, book, score, j, best, label):
 
 @overload(score_rounding)
 def _score_rounding(rows, i, norm, book, score, j, best, label):
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
 
         def rounding_dense(rows, i, norm, book, score, j, best, label):
             # Two roundings in each square and one for each addition, relative to the distances;
@@ -229,7 +230,7 @@ def _score_rounding(rows, i, norm, book, score, j, best, label):
             return n_terms * (2.0**-53 * (score + best) + 2.0**-1070)
 
         return rounding_dense
-    if _is(book, GridBook):
+    if is_kind(book, GridBook):
 
         def rounding_combinations(rows, i, norm, book, score, j, best, label):
             n_stored = rows.indptr[i + 1] - rows.indptr[i] + 16
@@ -265,9 +266,9 @@ def squared_distance(rows, norm, score):
 
 @overload(squared_distance)
 def _squared_distance(rows, norm, score):
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
         return lambda rows, norm, score: score
-    if _is(rows, SparseArrays):
+    if is_kind(rows, SparseArrays):
 
         def distance_sparse(rows, norm, score):
             # A row at its centroid has |x|² - 2 x·c + |c|² = 0 up to rounding; 2**-46 is that of
@@ -285,7 +286,7 @@ def row_length(rows, i):
 
 @overload(row_length)
 def _row_length(rows, i):
-    if _is(rows, DenseArrays):
+    if is_kind(rows, DenseArrays):
         return lambda rows, i: rows.values.shape[1]
-    if _is(rows, SparseArrays):
+    if is_kind(rows, SparseArrays):
         return lambda rows, i: rows.indptr[i + 1] - rows.indptr[i]
