@@ -1,10 +1,20 @@
 """Shared fixtures: small data of every kind the engine takes."""
 
+import os
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import settings
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
+
+# The same examples in every run where a failure has to mean that the change is at fault; elsewhere
+# each run tries others.
+settings.register_profile("repeatable", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("repeatable")
+
 
 # Modules that assert for several test files explain their failures like test files do.
 pytest.register_assert_rewrite("tests.estimators", "tests.factorization", "tests.subspaces")
