@@ -4,8 +4,8 @@ Kernels are compiled without bounds checks, so that an index outside of an array
 other memory. Here they are compiled with them, in a process of its own whose cache is empty:
 numba's cache does not tell checked code from unchecked code.
 
-The default run has one small fit of dense and of CSR rows, since compiling takes most of the time;
-``pytest -m long`` has all estimators. The whole suite with bounds checking (an hour or so)::
+The default run has one small fit of dense rows, since compiling takes most of the time; ``pytest -m
+long`` has all estimators, dense and CSR. The whole suite with bounds checking (an hour or so)::
 
     NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(mktemp -d) python -m pytest
 

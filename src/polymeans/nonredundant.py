@@ -214,8 +214,6 @@ class NonRedundantKMeans(CentroidEstimator):
         check_is_fitted(self, "centers_per_view_")
         return self.centers_per_view_[self.main_view_] if self.n_views_ else self.mean_[None, :]
 
-    # --- labels and coordinates of rows ------------------------------------------------------
-
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label of each row in the view that explains most.
 
@@ -333,8 +331,6 @@ class NonRedundantKMeans(CentroidEstimator):
     @property
     def _n_features_out(self) -> int:
         return sum(self.n_dims_)
-
-    # --- parameters and starts ---------------------------------------------------------------
 
     _uses_blas = True
     _state_class = ViewsState

@@ -230,8 +230,6 @@ class TransformedKMeans(CentroidEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    # --- rows in the learned space -----------------------------------------------------------
-
     def transform(self, X: Any) -> NDArray[Any]:
         """Rows in the learned space, where Euclidean distances are the learned metric.
 
