@@ -77,6 +77,18 @@ LIMITS: tuple[Limit, ...] = (
         area="Transformed kernel",
     ),
     Limit(
+        "a metric learned from weights further apart than float64 has digits is rounded",
+        ("labels are nearest",),
+        area="Transformed",
+        trait="wide weights",
+    ),
+    Limit(
+        "a metric learned from weights further apart than float64 has digits is rounded",
+        ("labels are nearest",),
+        area="Transformed kernel",
+        trait="wide weights",
+    ),
+    Limit(
         "rows of zeros have no direction, so no cosine distance",
         ("inertia agrees", "score is minus inertia"),
         area="KMeans cosine",

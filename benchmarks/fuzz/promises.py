@@ -55,7 +55,7 @@ def representable(case: Case) -> bool:
     most = 16 * X.max() ** 2 * max(w.max(), 1) * case.X.size * max(1, w.sum() / w.max())
     n_sets = len(case.params.get("n_protocentroids", (1,)))
     if case.params.get("aggregator") == "product" and n_sets > 1:
-        most = max(most, 16 * X.max() ** (2 * n_sets) * case.X.size)
+        most = max(most, 16 * X.max() ** (2 * n_sets) * max(w.max(), 1) * case.X.size)
         if case.X.dtype == np.float32:  # products of given rows are centroids of that type
             most = max(most, X.max() ** n_sets * 1e263)
     limit = 1e300

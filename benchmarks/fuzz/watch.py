@@ -25,6 +25,9 @@ LIMITS = (
     "A matrix of ",
     "Values of X (and of a given start) range",
     "init has protocentroids",
+    "Protocentroids (or their products) of these rows",
+    "Centers of the views of these rows",
+    "Factored centroids of these rows",
     "Rows of sample_weight 0 have values up to",
 )
 

@@ -173,6 +173,7 @@ class CentroidEstimator(
                 if progress.end_run(lambda run=run: self._attributes(run, state)):
                     break
             assert best is not None  # there is one run at least
+            self._settle(best, state, sources)
             attributes = self._attributes(best, state)
         for name, value in attributes.items():
             setattr(self, name, value)
@@ -419,6 +420,18 @@ class CentroidEstimator(
                 stacklevel=5 + HAS_CALLBACKS,
             )
         return 1
+
+    def _settle(self, run: Run, state: Any, sources: Sequence[Source]) -> None:
+        """Give rows of extreme scale the labels that ``predict`` will give them.
+
+        In the unit of the largest entries small centroids may have lost digits, which in the
+        unit of new rows they have; rows without weight may have been hidden from the fit.
+        """
+        if state.frame.unit == 1.0 and not state.frame.guarded:
+            return
+        for name, value in self._vectors(run.codebook, state).items():
+            setattr(self, name, value)
+        run.labels = np.concatenate([self._label(X, weights)[0] for X, weights in sources])
 
     def _report(self, step: Step, progress: FitProgress, codebook: Any, state: Any) -> bool:
         if isinstance(self.verbose, Integral) and int(self.verbose) > 1:

@@ -7,7 +7,13 @@ from numpy.typing import NDArray
 
 from polymeans._base import CentroidEstimator, warn_of_missing_clusters
 from polymeans._fit_state import FitState, RowsInfo
-from polymeans._validation import check_choice, check_initial_centers, check_integer, is_name
+from polymeans._validation import (
+    call_init,
+    check_choice,
+    check_initial_centers,
+    check_integer,
+    is_name,
+)
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook
@@ -61,7 +67,7 @@ class SeededEstimator(CentroidEstimator):
             return codebook_of_rows(runner, chosen)
         if callable(start):
             frame = runner.frame
-            given = start(state.all_rows(), self.n_clusters, random_state=state.rng)
+            given = call_init(start, state.all_rows(), self.n_clusters, state.rng)
             start = [self._check_centers(given, frame.n_features, frame.dtype)]
         return make_codebook(runner.frame, start[0])
 

@@ -1,6 +1,7 @@
 """Checks of parameters and input, with errors that name the parameter, its value and a remedy."""
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, NoReturn
@@ -325,3 +326,37 @@ def _check_are_labels(name: str, labels: Any) -> None:
         )
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must have integers as labels, from 0 to n_clusters - 1.")
+
+
+def check_range(what: str, parts: Sequence[NDArray[Any]], largest: float = 0.0) -> None:
+    """Raise if something fitted to rows near the largest number is beyond it.
+
+    Parameters
+    ----------
+    what : str
+        Begins the message.
+    parts : sequence of ndarray
+        In the user's units.
+    largest : float, default=0
+        Largest value that will be made of them.
+    """
+    dtype = parts[0].dtype
+    if all(np.isfinite(part).all() for part in parts) and largest <= np.finfo(dtype).max:
+        return
+    raise ValueError(
+        f"{what} of these rows exceed the largest {dtype} number. Divide X by its largest value."
+    )
+
+
+def call_init(init: Callable[..., Any], X: Any, size: Any, rng: RandomState) -> Any:
+    """What a callable ``init`` returns; an error that names it if it cannot be called so."""
+    try:
+        inspect.signature(init).bind(X, size, random_state=rng)
+    except ValueError:
+        pass  # some builtins have no signature
+    except TypeError as error:
+        raise TypeError(
+            f"init={shown(init)} cannot be called as init(X, {shown(size)}, random_state=...): "
+            f"{error}. Give a function of these three arguments."
+        ) from error
+    return init(X, size, random_state=rng)

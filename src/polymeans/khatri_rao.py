@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState, RowsInfo
-from polymeans._validation import is_name
+from polymeans._validation import call_init, check_range, is_name
 from polymeans.codebooks.aggregation import combine, digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.khatri_rao import sets_of
@@ -186,8 +186,10 @@ class KhatriRaoKMeans(CentroidEstimator):
         check_is_fitted(self, "protocentroids_")
         dtype = self.protocentroids_[0].dtype
         wide = [part.astype(np.float64) for part in self.protocentroids_]
-        largest = np.finfo(dtype).max  # which sums of float32 numbers may exceed
-        return np.clip(combine(wide, self._aggregator), -largest, largest).astype(dtype)
+        largest = np.finfo(dtype).max  # which sums may exceed
+        with np.errstate(over="ignore"):
+            centers = combine(wide, self._aggregator)
+        return np.clip(centers, -largest, largest).astype(dtype)
 
     def predict_protolabels(self, X: Any) -> NDArray[np.int32]:
         """Protocentroids of each row's nearest centroid.
@@ -264,7 +266,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         frame = runner.frame
         sizes, stored = self._sizes, self._stores(frame, self._n_requested)
         if callable(start):
-            given = start(state.all_rows(), self.n_protocentroids, random_state=rng)
+            given = call_init(start, state.all_rows(), self.n_protocentroids, rng)
             start = check_sets(given, sizes, frame.n_features, frame.dtype)
         if not isinstance(start, str):
             return make_grid(frame, start, self.aggregator, stored)
@@ -306,7 +308,10 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _largest_center(self, vectors: list[NDArray[Any]]) -> float:
         if self._aggregator == "sum":
             return super()._largest_center(vectors)
-        return float(np.prod([float(np.abs(part).max()) for part in vectors]))
+        # All combinations occur: a feature's largest product is that of its largest entries.
+        largest = [np.abs(part).max(axis=0).astype(np.float64) for part in vectors]
+        with np.errstate(over="ignore"):
+            return float(np.prod(largest, axis=0).max())
 
     def _vectors(self, codebook: BaseCodebook, state: FitState) -> dict[str, Any]:
         return {"protocentroids_": sets_of(codebook, state.frame)}
@@ -320,11 +325,9 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
         sizes = self._sizes
         sets = sets_of(run.codebook, state.frame)
-        if not all(np.isfinite(part).all() for part in sets):
-            raise ValueError(
-                f"Protocentroids of these rows exceed the largest {state.frame.dtype} number. "
-                "Divide X by its largest value."
-            )
+        # Sums are at most p times as large as their members; products of two may be out of range.
+        largest = self._largest_center(sets) if self.aggregator == "product" else 0.0
+        check_range("Protocentroids (or their products)", sets, largest)
         return {
             "protocentroids_": sets,
             "labels_": run.labels,

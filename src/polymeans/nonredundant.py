@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState, RowsInfo
-from polymeans._validation import check_rows, is_name
+from polymeans._validation import check_range, check_rows, is_name
 from polymeans.codebooks.aggregation import digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.khatri_rao import sets_of
@@ -424,10 +424,8 @@ class NonRedundantKMeans(CentroidEstimator):
             dims = (*dims[:-1], rotation.shape[1] - sum(dims[:-1]))
         centers = [sets[0], *(part + mean for part in sets[1:])][:n_views]
         if whitening is not None:
-            back = np.linalg.pinv(whitening.matrix)
-            centers = [
-                (whitening.mean + (part - mean) @ back).astype(part.dtype) for part in centers
-            ]
+            back, away = np.linalg.pinv(whitening.matrix), whitening.mean
+            centers = [(away + (part - mean) @ back).astype(part.dtype) for part in centers]
         return {
             "_protocentroids": sets,
             "n_views_": n_views,
@@ -449,6 +447,7 @@ class NonRedundantKMeans(CentroidEstimator):
 
     def _attributes(self, run: Run, state: ViewsState) -> dict[str, Any]:
         attributes = self._views(run.codebook, run.labels, state)
+        check_range("Centers of the views", attributes["_protocentroids"])
         labels = labels_per_set(run.labels, attributes["n_clusters_"])
         attributes |= {
             "labels_": _column(labels, attributes["main_view_"]),

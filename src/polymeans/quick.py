@@ -15,7 +15,7 @@ from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS, FitProgress
 from polymeans._fit_state import FitState
 from polymeans._seeded import SeededEstimator
-from polymeans._validation import check_rows
+from polymeans._validation import check_range, check_rows
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.factored import FactoredCodebook, balanced_weights, multiplied_out
 from polymeans.core.frame import Frame
@@ -448,6 +448,9 @@ class QuickKMeans(SeededEstimator):
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
         attributes = self._vectors(run.codebook, state)
         operator, offset = attributes["operator_"], attributes["offset_"]
+        if state.frame.unit != 1.0:  # a model that was saved multiplies its factors again
+            made = multiplied_out(attributes["factors_"], offset, state.frame.dtype)
+            check_range("Factored centroids", [made, attributes["_known_table"]])
         means, inertia = None, run.inertia
         if self.centers == "means":
             means, inertia = _means(run, state.runner)

@@ -81,6 +81,21 @@ class Watch:
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
 @pytest.mark.parametrize("name", MODELS)
+def test_a_watched_fit_gives_the_same_bits(name, container):
+    X = rows(container=container)
+    model = clone(MODELS[name]).fit(X)
+    watched = clone(MODELS[name]).set_callbacks(Watch()).fit(X)
+    np.testing.assert_array_equal(watched.labels_, model.labels_)
+    assert watched.inertia_ == model.inertia_
+    np.testing.assert_array_equal(watched.predict(X), model.labels_)
+    if model.cluster_centers_ is not None:
+        np.testing.assert_array_equal(watched.cluster_centers_, model.cluster_centers_)
+    for mine, other in zip(getattr(watched, "factors_", []), getattr(model, "factors_", [])):
+        np.testing.assert_array_equal(mine.toarray(), other.toarray())
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("name", MODELS)
 def test_methods_work_in_callbacks(name, container):
     X, watch = rows(container=container), Watch()
     model = clone(MODELS[name]).set_callbacks(watch).fit(X)

@@ -151,7 +151,8 @@ class FactoredCodebook(TableCodebook):
         if frame.is_sparse:
             indices = frame.order[last.indices].astype(last.indices.dtype)
             shape = (last.shape[0], frame.n_features)
-            last = sp.csr_array((last.data, indices, last.indptr), shape=shape)
+            # A copy: sorting would otherwise change the order of the codebook's own entries.
+            last = sp.csr_array((last.data, indices, last.indptr), shape=shape, copy=True)
             last.sort_indices()
         return [*self.factors[:-1], (last * frame.unit).astype(self.dtype)]
 

@@ -159,12 +159,20 @@ class MeasuredFrame(Frame):
     mass: float  #: ``W = Σ w``
     mean: NDArray[np.float64]  #: (n_used,) ``Σ w x / W``
     total_square: float  #: ``Σ w |x - o|²``; infinite if that is out of range
-    spread: float  #: ``Σ w |x - mean|²``; infinite if that is out of range
+    spread: float  #: ``Σ w |x - mean|² / reach²``
+    reach: float  #: a power of two, 1 unless that sum is out of range without it
 
     @property
     def mean_variance(self) -> float:
         """``(Σ w |x - mean|² / W) / n_features``, what ``tol`` is relative to."""
-        return self.spread / self.mass / self.n_features
+        return self.spread / self.mass / self.n_features * self.reach * self.reach
+
+    def is_within(self, tol: float, drift: NDArray[np.float64]) -> bool:
+        """Whether squared shifts add up to no more than ``tol`` times the mean variance."""
+        shift = float(np.sum((drift / self.reach) ** 2))
+        threshold = float(tol) * self.spread / self.mass / self.n_features
+        # Squares of small shifts may be too small for float64.
+        return shift <= threshold and not (threshold == 0 and drift.any())
 
     @property
     def cancels(self) -> bool:
@@ -172,4 +180,4 @@ class MeasuredFrame(Frame):
 
         So it is for CSR rows far from zero, which cannot be measured from their mean.
         """
-        return not self.spread > CANCELLED * self.total_square or not np.isfinite(self.total_square)
+        return not (np.isfinite(self.total_square) and self.spread > CANCELLED * self.total_square)

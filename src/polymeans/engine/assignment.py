@@ -29,6 +29,9 @@ from polymeans.engine.sparse_assigners import SparseLazy, SparseLloyd
 
 ALGORITHMS = ("auto", "lloyd", "elkan", "lazy")
 
+#: Centroids with no larger entry are multiplied before they are brought to length one.
+_SMALL = 2.0**-900
+
 #: Centroids below which bounds cost more in each iteration than they save, as measured.
 _FEW_DENSE, _FEW_SPARSE = 24, 4
 
@@ -82,6 +85,9 @@ def make_assigner(
 def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | NumeratorCodebook:
     """Free centroids, given in the user's coordinates, for rows of either kind."""
     if frame.spherical:
+        small = np.abs(centers).max(axis=1) < _SMALL
+        if small.any():  # lengths of subnormal numbers would have few digits
+            centers = centers * np.where(small, 1 / _SMALL, 1.0)[:, None]
         lengths = row_lengths(centers.astype(np.float64))
         # Centroids of an earlier fit are of length one as far as their dtype allows: leave them.
         off = (lengths > 0) & (np.abs(lengths - 1) > 8 * np.finfo(frame.dtype).eps)

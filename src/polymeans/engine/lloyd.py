@@ -94,9 +94,6 @@ def descend(
             f"{type(runner).__name__} cannot give. Use rows that fit in memory."
         )
     frame = runner.frame
-    threshold = float(tol) * frame.mean_variance if tol > 0 else 0.0
-    if not np.isfinite(threshold):  # a spread out of range is no measure: go on to the end
-        threshold = 0.0
     run = Run(codebook, np.empty(0, dtype=np.int32), np.inf, converged=False, n_relocated=0)
     runner.begin(codebook, algorithm)
     statistics: Statistics | None = None
@@ -115,9 +112,6 @@ def descend(
         # Rows moved into empty clusters carry labels that no assignment would give them.
         settled = n_moved == 0 and n_relocated == 0
         inertia, drift = _advance(runner, codebook, statistics, n_moved > 0)
-        shift = float(np.sum(drift * drift))
-        # Squares of small shifts may be too small for float64.
-        rests = shift <= threshold and not (threshold == 0 and drift.any())
         if not np.isnan(before):  # relocated rows carry labels that no assignment gave
             inertia = before
         run.n_relocated += n_relocated
@@ -132,7 +126,7 @@ def descend(
             step.n_moved,
             step.seconds,
         )
-        run.converged = n_moved == 0 or rests
+        run.converged = n_moved == 0 or frame.is_within(tol, drift)
         stop = on_step is not None and on_step(step, codebook)
         if run.converged or stop:
             break

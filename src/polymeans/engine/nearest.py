@@ -57,8 +57,13 @@ def outer_entries(block: Block, codebook: BaseCodebook) -> "Outer":
 def decide_contested(
     block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Decide the labels that an assigner marked as contested; the numbers of these rows."""
+    """Decide the labels that an assigner marked as contested; the numbers of these rows.
+
+    Rows without a direction are as far from every centroid where only directions count: they get
+    label 0, and no arithmetic is spent on them.
+    """
+    labels[block.directionless] = 0
     contested = np.flatnonzero(labels < 0)
     if len(contested):
         label_exactly(block, codebook, labels, contested)
-    return contested
+    return np.concatenate([contested, block.directionless])

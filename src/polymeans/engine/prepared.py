@@ -62,8 +62,13 @@ def prepare_rows(
     largest_center: float,
     exact_only: bool = False,
     unit_of: Literal["typical", "largest"] = "typical",
+    hide_weightless: bool = False,
 ) -> tuple[list[PreparedRows], float, float, bool]:
-    """Rows and weights in the engine's units, the units, and whether fast scores need a guard."""
+    """Rows and weights in the engine's units, the units, and whether fast scores need a guard.
+
+    With ``hide_weightless`` rows without weight are zeros where they would decide on the unit: the
+    guard is up then, and they are labelled when the centroids are known.
+    """
     parts = [_flat(X, weights) for X, weights in sources]
     heaviest = max(float(part.weights.max(initial=0.0)) for part in parts)
     weight_unit = power_of_two_unit(heaviest)
@@ -78,6 +83,11 @@ def prepare_rows(
     largest = max(largest_center, *(part.range()[0] for part in parts))
     if is_ordinary(largest):
         return parts, 1.0, weight_unit, False
+    hidden = hide_weightless and _hide_weightless(parts)
+    if hidden:
+        largest = max(largest_center, *(part.range()[0] for part in parts))
+        if is_ordinary(largest):
+            return parts, 1.0, weight_unit, True
     dtype = parts[0].values.dtype
     smallest = min(part.range()[1] for part in parts)
     bits = TermRange(largest, smallest, dtype == np.float32).bits
@@ -96,7 +106,19 @@ def prepare_rows(
             part.replace_values((part.values / unit).astype(dtype, copy=False))
     # Long enough to fit any number of features, however large their entries are.
     longest = largest / unit * np.sqrt(parts[0].shape[1])
-    return parts, unit, weight_unit, not longest <= LONGEST
+    return parts, unit, weight_unit, hidden or not longest <= LONGEST
+
+
+def _hide_weightless(parts: list[PreparedRows]) -> bool:
+    """Put zeros in place of rows without weight, which no result of a fit depends on."""
+    found = False
+    for part in parts:
+        weightless = part.weights == 0
+        if weightless.any():
+            hidden = np.repeat(weightless, np.diff(part.indptr))
+            part.replace_values(np.where(hidden, part.values.dtype.type(0), part.values))
+            found = True
+    return found
 
 
 def _magnitudes(parts: list[PreparedRows], otherwise: float) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
-from polymeans.core.frame import Frame, MeasuredFrame
+from polymeans.core.frame import Frame, MeasuredFrame, power_of_two_unit
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.distances import own_distances
@@ -80,7 +80,7 @@ def measure(
     blocks : list of Block
     """
     parts, unit, weight_unit, guarded = prepare_rows(
-        sources, spherical, largest_center, unit_of=unit_of
+        sources, spherical, largest_center, unit_of=unit_of, hide_weightless=True
     )
     survey = _survey(parts)
     n_features, dtype = parts[0].shape[1], parts[0].values.dtype
@@ -109,8 +109,11 @@ def measure(
             norms = [None] * len(parts)
         blocks += _dense_blocks(parts, frame, norms)
     square = _total_square((block.norms, block.weights) for block in blocks)
-    away = mean - frame.origin
-    spread = max(0.0, square - mass * float(np.sum(away * away)))
+    away, reach, about = mean - frame.origin, 1.0, square
+    if not np.isfinite(square):
+        reach = power_of_two_unit(max(part.range()[0] for part in parts))
+        away, about = mean / reach, _scaled_square(parts, reach)
+    spread = max(0.0, about - mass * float(np.sum(away * away)))
     known = {name: getattr(frame, name) for name in Frame.__dataclass_fields__}
     known |= {"n_samples": survey.n_samples, "n_features": n_features}
     measured = MeasuredFrame(
@@ -120,7 +123,8 @@ def measure(
         mass=mass,
         mean=mean,
         total_square=square,
-        spread=spread if np.isfinite(spread) else np.inf,
+        spread=spread,
+        reach=reach,
     )
     if measured.cancels and np.isfinite(square):
         measured = replace(measured, spread=_spread(blocks, measured))
@@ -209,11 +213,13 @@ def _is_far(
 
 def _scaled_square(parts: list[PreparedRows], scale: float) -> float:
     """``Σ w |x / scale|²``, for rows whose squares are out of range."""
+    from polymeans.kernels import prepare
+
     total = ExactSum()
     for part in parts:
-        scaled = part.values.reshape(part.shape) / scale
-        squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
-        total += ExactSum.of(squares, part.weights)
+        norms = np.empty(part.n_samples)
+        prepare.row_norms(part.indptr, part.values / scale, 0, part.n_samples, norms)
+        total += ExactSum.of(norms * norms, part.weights)
     return float(total)
 
 
