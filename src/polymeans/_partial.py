@@ -8,13 +8,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from polymeans._base import CentroidEstimator
 from polymeans._fit_state import FitState, RowsInfo, all_or_nothing
-from polymeans._validation import check_initial_centers, check_rows, check_seed, check_weights
+from polymeans._validation import (
+    check_initial_centers,
+    check_n_threads,
+    check_rows,
+    check_seed,
+    check_weights,
+)
+from polymeans.engine.batch_runner import BatchRunner
 from polymeans.engine.labelling import n_multiplications
 from polymeans.engine.lloyd import Run
 from polymeans.engine.online import Memory, absorb
 from polymeans.engine.online_refit import best_centroids, best_protocentroids
 from polymeans.engine.runners import LocalRunner
-from polymeans.parameters.streams import check_stream_parameters
 
 #: Attributes that only partial_fit leaves: a fit removes them.
 _OF_STREAMS = ("n_steps_", "_seen_means", "_given")
@@ -83,35 +89,25 @@ class BatchEstimator(CentroidEstimator):
         array([0. , 6.4])
         """
         with all_or_nothing(self):
-            self._check_parameters()
             first = not self._has_centroids
             if first:
+                self._check_parameters()
                 self._fix_parameters()
-            else:
+            else:  # others are not used any more
+                self._check_own_parameters()
+                check_n_threads(self.n_threads)
                 self._check_unchanged()
             rows = check_rows(self, X, reset=first)
             weights = check_weights(sample_weight, rows)
             try:
-                vectors, memory = self._learn(rows, weights, first)
+                attributes = self._learn(rows, weights, first)
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
                     "Bring the columns of X to similar scales, by StandardScaler for example."
                 ) from error
-            if not all(np.isfinite(part).all() for part in vectors):
-                raise ValueError(
-                    f"Centroids of these rows exceed the largest {vectors[0].dtype} number. "
-                    "Divide X by its largest value."
-                )
-            attributes = self._batch_attributes(vectors) | {
-                "cluster_weights_": memory.mass,
-                "n_steps_": getattr(self, "n_steps_", 0) + 1,
-                "_seen_means": memory.means,
-                "_given": memory.given,
-            }
             for name, value in attributes.items():
                 setattr(self, name, value)
-            self._set_labels(*self._label(rows, weights, measure=True))
         return self
 
     # --- what subclasses give ----------------------------------------------------------------
@@ -121,12 +117,8 @@ class BatchEstimator(CentroidEstimator):
         """Raise if parameters that say what fitted centroids are have changed since."""
 
     @abstractmethod
-    def _batch_attributes(self, vectors: list[NDArray[Any]]) -> dict[str, Any]:
-        """What a batch leaves on the estimator, beside labels and what is remembered."""
-
-    @abstractmethod
-    def _set_labels(self, labels: NDArray[np.int32], inertia: float) -> None:
-        """Set the attributes that belong to the rows of the last batch."""
+    def _labelled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
+        """Attributes of centroids made of these vectors, and of rows with these labels."""
 
     @property
     def _combined_by(self) -> str:
@@ -143,9 +135,8 @@ class BatchEstimator(CentroidEstimator):
     def _has_centroids(self) -> bool:
         return "cluster_weights_" in vars(self)
 
-    def _check_own_parameters(self) -> None:
-        super()._check_own_parameters()
-        check_stream_parameters(self)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.warm_start and self._has_centroids:
             self._check_unchanged()
 
@@ -164,60 +155,74 @@ class BatchEstimator(CentroidEstimator):
     def _fix_parameters(self) -> None:
         super()._fix_parameters()
         for name in _OF_STREAMS:
-            vars(self).pop(name, None)
+            if name in vars(self):
+                delattr(self, name)
 
-    def _learn(
-        self, X: Any, weights: NDArray[np.float64], first: bool
-    ) -> tuple[list[NDArray[Any]], Memory]:
-        """Vectors after this batch, and what is remembered then."""
-        work = n_multiplications(X, self._n_requested) * (self._passes() if first else 1)
+    def _learn(self, X: Any, weights: NDArray[np.float64], first: bool) -> dict[str, Any]:
+        """What a batch leaves on the estimator."""
+        # Two assignments; the first batch takes a start as well.
+        work = n_multiplications(X, self._n_requested) * (2 + (self._passes() if first else 0))
         with self._threads(work), np.errstate(all="ignore"):
-            if first:
-                runner, memory = self._begin(X, weights)
-                vectors = self._fitted_vectors()
-            else:
-                vectors = self._fitted_vectors()
-                # Of two dtypes the wider one counts, as for predictions.
-                if X.dtype != vectors[0].dtype:
-                    X = X.astype(np.float64, copy=False)
-                    vectors = [part.astype(np.float64, copy=False) for part in vectors]
-                runner = self._runner(X, weights, vectors)
-                memory = self._remembered(vectors)
+            memory = self._begin(X, weights) if first else self._remembered()
+            vectors = self._fitted_vectors()
+            # Of two dtypes the wider one counts, as for predictions.
+            if X.dtype != vectors[0].dtype:
+                X = X.astype(np.float64, copy=False)
+                vectors = [part.astype(np.float64, copy=False) for part in vectors]
+            largest = 0.0 if self._spherical else self._largest_center(vectors)
+            runner = BatchRunner(X, weights, self._spherical, largest, memory.by_set)
+            codebook = self._codebook(runner.frame, vectors)
+            runner.begin(codebook)
+            runner.assign(codebook)
             half_life = None if self.half_life is None else float(self.half_life)
-            memory = absorb(runner, self._codebook(runner.frame, vectors), memory, half_life)
+            memory = absorb(runner, codebook, memory, half_life)
             if len(vectors) > 1:
-                return best_protocentroids(vectors, memory, self._combined_by), memory
-            return [best_centroids(vectors[0], memory, self._spherical)], memory
+                vectors = best_protocentroids(vectors, memory, self._combined_by)
+            else:
+                vectors = [best_centroids(vectors[0], memory, self._spherical)]
+            if not all(np.isfinite(part).all() for part in vectors):
+                raise ValueError(
+                    f"Centroids of these rows exceed the largest {vectors[0].dtype} number. "
+                    "Divide X by its largest value."
+                )
+            codebook = self._codebook(runner.frame, vectors)
+            runner.assign(codebook)
+            inertia = runner.measure_in_user_units(codebook)
+        return self._labelled(vectors, runner.labels()) | {
+            "cluster_weights_": memory.mass,
+            "inertia_": self._inertia_scale() * inertia,
+            "n_steps_": getattr(self, "n_steps_", 0) + 1,
+            "_seen_means": memory.means,
+            "_given": memory.given,
+        }
 
-    def _begin(self, X: Any, weights: NDArray[np.float64]) -> tuple[LocalRunner, Memory]:
-        """Set the vectors of a start in the first batch."""
+    def _begin(self, X: Any, weights: NDArray[np.float64]) -> Memory:
+        """Set the vectors of a start in the first batch; nothing is remembered yet."""
         info = RowsInfo.of([(X, weights)])
         start = self._check_first_start(info)
         given = not isinstance(start, str) and not callable(start)
         state = self._state_class([(X, weights)], start, check_seed(self.random_state))
-        state.runner = runner = self._runner(X, weights, start if given else None)
+        largest = self._largest_center(start) if given and not self._spherical else 0.0
+        state.runner = LocalRunner(X, weights, self._spherical, largest, self._unit_of)
         for name, value in self._vectors(self._start(state), state).items():
             setattr(self, name, value)
-        runner.release()
-        sizes = [len(part) for part in self._fitted_vectors()]
-        by_set = len(sizes) > 1 and self._combined_by == "sum"
-        return runner, Memory.empty(sizes, by_set, info.shape[1], given)
+        return Memory.empty(self._set_sizes, self._by_set, info.shape[1], given)
 
-    def _runner(
-        self, X: Any, weights: NDArray[np.float64], vectors: list[NDArray[Any]] | None
-    ) -> LocalRunner:
-        outside = vectors is not None and not self._spherical
-        largest = self._largest_center(vectors) if outside else 0.0
-        return LocalRunner(X, weights, self._spherical, largest, self._unit_of)
+    @property
+    def _set_sizes(self) -> tuple[int, ...]:
+        return tuple(len(part) for part in self._fitted_vectors())
 
-    def _remembered(self, vectors: list[NDArray[Any]]) -> Memory:
+    @property
+    def _by_set(self) -> bool:
+        """Whether sums of the rows of each vector are enough."""
+        return len(self._set_sizes) > 1 and self._combined_by == "sum"
+
+    def _remembered(self) -> Memory:
         """What earlier batches, or a fit, have left."""
         mass = self.cluster_weights_
         if "_seen_means" not in vars(self):
-            return Memory.of_centroids(vectors, self._combined_by, mass)
-        sizes = tuple(len(part) for part in vectors)
-        by_set = len(sizes) > 1 and self._combined_by == "sum"
-        return Memory(sizes, by_set, mass, self._seen_means, self._given)
+            return Memory.of_centroids(self._fitted_vectors(), self._combined_by, mass)
+        return Memory(self._set_sizes, self._by_set, mass, self._seen_means, self._given)
 
 
 def weights_of_clusters(run: Run, state: FitState) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from polymeans.engine.runners import BaseRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.grids.decomposition import decompose_centroids
 from polymeans.parameters.khatri_rao import check_parameters, check_sets, sizes_of
-from polymeans.parameters.streams import refuse_change
+from polymeans.parameters.streams import check_stream_parameters, refuse_change
 from polymeans.search.grids import portfolio as search
 
 #: Bytes of centroids and their sums above which products are built a few at a time: a gibibyte is a
@@ -254,7 +254,7 @@ class KhatriRaoKMeans(BatchEstimator):
 
     def _check_own_parameters(self) -> None:
         check_parameters(self)
-        super()._check_own_parameters()
+        check_stream_parameters(self)
 
     def _check_unchanged(self) -> None:
         refuse_change("n_protocentroids", self._sizes, self._fitted_sizes)
@@ -348,7 +348,6 @@ class KhatriRaoKMeans(BatchEstimator):
         return make_grid(frame, vectors, self._aggregator, self._stores(frame, self._n_centroids))
 
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
-        sizes = self._sizes
         sets = sets_of(run.codebook, state.frame)
         if not all(np.isfinite(part).all() for part in sets):
             raise ValueError(
@@ -356,27 +355,23 @@ class KhatriRaoKMeans(BatchEstimator):
                 "Divide X by its largest value."
             )
         return {
-            **self._batch_attributes(sets),
+            **self._labelled(sets, run.labels),
             "cluster_weights_": weights_of_clusters(run, state),
-            "labels_": run.labels,
-            "protolabels_": labels_per_set(run.labels, sizes),
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_passes_": run.n_iter + run.notes.get("passes", 0.0),
             "history_": self._history(run),
         }
 
-    def _batch_attributes(self, vectors: list[NDArray[Any]]) -> dict[str, Any]:
+    def _labelled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
         return {
             "protocentroids_": vectors,
+            "labels_": labels,
+            "protolabels_": labels_per_set(labels, self._sizes),
             "n_clusters_": self._n_requested,
             "n_parameters_": int(sum(part.size for part in vectors)),
             "compression_": self._n_requested / sum(self._sizes),
         }
-
-    def _set_labels(self, labels: NDArray[np.int32], inertia: float) -> None:
-        self.labels_, self.inertia_ = labels, inertia
-        self.protolabels_ = labels_per_set(labels, self._sizes)
 
     def _warn(self, run: Run) -> None:
         n_rows, n_clusters = len(run.labels), self._n_requested

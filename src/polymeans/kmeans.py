@@ -12,7 +12,7 @@ from polymeans._validation import check_choice, is_name
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.engine.assignment import ALGORITHMS
 from polymeans.engine.lloyd import Run
-from polymeans.parameters.streams import refuse_change
+from polymeans.parameters.streams import check_stream_parameters, refuse_change
 
 METRICS = ("euclidean", "cosine")
 
@@ -185,9 +185,10 @@ class KMeans(BatchEstimator, SeededEstimator):
         return 0.5 if self._spherical else 1.0
 
     def _check_own_parameters(self) -> None:
+        super()._check_own_parameters()
         check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_choice("metric", self.metric, METRICS)
-        super()._check_own_parameters()
+        check_stream_parameters(self)
 
     def _check_unchanged(self) -> None:
         refuse_change("n_clusters", self.n_clusters, len(self.cluster_centers_))
@@ -205,19 +206,17 @@ class KMeans(BatchEstimator, SeededEstimator):
         return self._free_start(state)
 
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
-        centers = run.codebook.to_array(state.frame)
         return {
-            "cluster_centers_": centers,
+            **self._labelled([run.codebook.to_array(state.frame)], run.labels),
             "cluster_weights_": weights_of_clusters(run, state),
-            "labels_": run.labels,
             "inertia_": self._inertia_scale() * run.inertia,
             "n_iter_": run.n_iter,
-            "n_parameters_": int(centers.size),
             "history_": self._history(run),
         }
 
-    def _batch_attributes(self, vectors: list[NDArray[Any]]) -> dict[str, Any]:
-        return {"cluster_centers_": vectors[0], "n_parameters_": int(vectors[0].size)}
-
-    def _set_labels(self, labels: NDArray[np.int32], inertia: float) -> None:
-        self.labels_, self.inertia_ = labels, inertia
+    def _labelled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
+        return {
+            "cluster_centers_": vectors[0],
+            "labels_": labels,
+            "n_parameters_": int(vectors[0].size),
+        }

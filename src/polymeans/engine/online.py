@@ -18,9 +18,8 @@ from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import CellStatistics, MarginalStatistics, marginals
 from polymeans.core.threads import running_threads
-from polymeans.engine.accumulate import cell_statistics, marginal_statistics
+from polymeans.engine.batch_runner import BatchRunner
 from polymeans.engine.relocation import members_of_sets, relocations
-from polymeans.engine.runners import LocalRunner
 
 #: Share of an average row's weight to which a cluster must have decayed to count as forgotten.
 _FORGOTTEN = 0.01
@@ -78,14 +77,14 @@ class Memory:
 
 
 def absorb(
-    runner: LocalRunner, codebook: BaseCodebook, memory: Memory, half_life: float | None
+    runner: BatchRunner, codebook: BaseCodebook, memory: Memory, half_life: float | None
 ) -> Memory:
     """Let what was seen decay, and add the rows of one batch.
 
     Parameters
     ----------
-    runner : LocalRunner
-        Has the rows of the batch.
+    runner : BatchRunner
+        Has the rows of the batch, under their labels for this codebook.
     codebook : codebook
         The present centroids.
     memory : Memory
@@ -100,32 +99,23 @@ def absorb(
         batch that are far from their centroids, as :func:`~polymeans.engine.relocation.relocations`
         does in a fit.
     """
-    block, frame = runner.block, runner.frame
-    weight = frame.mass * frame.weight_unit
+    block, weights, frame = runner.block, runner.weights, runner.frame
     if len(block.directionless) == block.n_samples:  # rows of zeros have no direction to learn
-        block.weights, weight = np.zeros(block.n_samples), 0.0
-    mass = memory.mass if half_life is None else memory.mass * 0.5 ** (weight / half_life)
-    runner.begin(codebook, "lloyd")
-    runner.assign(codebook)
-    batch = _totals(runner, memory)
-    least = 0.0
+        return memory
+    mass, least = memory.mass, 0.0
     if half_life is not None:
-        least = _FORGOTTEN * weight / max(1, np.count_nonzero(block.weights))
+        weight = float(weights.sum())
+        mass = mass * 0.5 ** (weight * (frame.weight_unit / half_life))
+        least = _FORGOTTEN * weight * frame.weight_unit / int(np.count_nonzero(weights))
+    batch = runner.add_up()
     # What is remembered of a cluster counts as one row: another one can be taken from it.
     counts = batch.counts + ((mass > least) | memory.given)
     rows, targets = relocations(runner, codebook, counts)
     if len(rows):
         runner.relabel(rows, targets)
-        before, batch = batch, _totals(runner, memory)
+        before, batch = batch, runner.add_up()
         mass = _without_forgotten(mass, memory.sizes, counts, counts - before.counts + batch.counts)
     return _blended(replace(memory, mass=mass), batch, frame)
-
-
-def _totals(runner: LocalRunner, memory: Memory) -> CellStatistics | MarginalStatistics:
-    block, labels, square = runner.block, runner.labels(), runner.frame.total_square
-    if memory.by_set:
-        return marginal_statistics(block, labels, memory.sizes, square)
-    return cell_statistics(block, labels, len(memory.mass), square)
 
 
 def _without_forgotten(
@@ -177,8 +167,8 @@ def _means_by_set(
     centers: NDArray[np.float64], mass: NDArray[np.float64], sizes: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """Weighted means of the centroids that each vector is a member of."""
-    scale = np.abs(centers).max(initial=0.0) or 1.0
-    share = mass / (mass.max() or 1.0)
+    scale = float(np.abs(centers).max()) or 1.0
+    share = mass / (float(mass.max()) or 1.0)
     cells = (share[:, None] * (centers / scale)).reshape(*sizes, -1)
     totals = np.concatenate(marginals(cells))
     shares = np.concatenate(marginals(share.reshape(*sizes, 1)))

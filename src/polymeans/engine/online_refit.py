@@ -7,18 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.khatri_rao import GridCodebook
-from polymeans.core.exact_sums import Ladder
-from polymeans.core.frame import MeasuredFrame, power_of_two_unit
+from polymeans.core.frame import Frame, MeasuredFrame, power_of_two_unit
 from polymeans.core.norms import row_lengths
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.engine.assignment import make_grid
+from polymeans.engine.batch_runner import plain_frame
 from polymeans.engine.online import Memory
 
 #: Share of the largest mass below which a cluster does not count in the refit of a structure.
 _LIGHTEST = 2.0**-200
-
-#: Remembered sums are rounded numbers: there is nothing to add up exactly.
-_ONE_RUNG = Ladder((1.0,))
 
 
 def best_centroids(centers: NDArray[Any], memory: Memory, spherical: bool = False) -> NDArray[Any]:
@@ -95,30 +92,22 @@ def _frame(
     memory: Memory, own: NDArray[np.float64], vectors: Sequence[NDArray[Any]]
 ) -> MeasuredFrame:
     """All features in the user's order, seen from the mean of everything remembered."""
-    n_features, dtype = memory.means.shape[1], vectors[0].dtype
     known = memory.means[own > 0]
     unit = power_of_two_unit(float(np.abs(known).max()))
     each = own[: memory.sizes[0]] if memory.by_set else own  # every row once
-    share = each / each.sum()
     means = np.where(each[:, None] > 0, memory.means[: len(each)] / unit, 0.0)
-    shift = (share @ means).astype(dtype)
-    return MeasuredFrame(
+    frame = Frame(
         n_samples=len(known),
-        n_features=n_features,
-        dtype=dtype,
+        n_features=memory.means.shape[1],
+        dtype=vectors[0].dtype,
         is_sparse=False,
         spherical=False,
         unit=unit,
         weight_unit=1.0,
-        shift=shift,
+        shift=(each / each.sum() @ means).astype(vectors[0].dtype),
         shifted=True,
         guarded=False,
         order=np.empty(0, dtype=np.int64),
         rank=np.empty(0, dtype=np.int32),
-        ladder=_ONE_RUNG,
-        mass_ladder=_ONE_RUNG,
-        mass=float(each.sum()),
-        mean=shift.astype(np.float64),
-        total_square=np.inf,
-        spread=np.inf,
     )
+    return plain_frame(frame)
