@@ -22,8 +22,8 @@ from polymeans.engine.online import Memory, absorb
 from polymeans.engine.online_refit import best_centroids, best_protocentroids
 from polymeans.engine.runners import LocalRunner
 
-#: Attributes that only partial_fit leaves: a fit removes them.
-_OF_STREAMS = ("n_steps_", "_seen_means", "_given")
+#: What partial_fit keeps beside the weights of clusters: a fit removes it.
+_REMEMBERED = ("_seen_means", "_given")
 
 
 class BatchEstimator(CentroidEstimator):
@@ -85,7 +85,7 @@ class BatchEstimator(CentroidEstimator):
         ...     model = model.partial_fit(np.concatenate([left, right]))
         >>> model.n_steps_
         20
-        >>> np.sort(model.cluster_centers_.ravel()).round(1)
+        >>> np.sort(model.cluster_centers_.ravel()).round(1) + 0.0
         array([0. , 6.4])
         """
         with all_or_nothing(self):
@@ -154,7 +154,7 @@ class BatchEstimator(CentroidEstimator):
 
     def _fix_parameters(self) -> None:
         super()._fix_parameters()
-        for name in _OF_STREAMS:
+        for name in _REMEMBERED:
             if name in vars(self):
                 delattr(self, name)
 

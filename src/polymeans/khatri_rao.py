@@ -122,7 +122,7 @@ class KhatriRaoKMeans(BatchEstimator):
         Work of the best start in passes over all rows, the search's trials and moves included
         (not the summary, nor the k-means of "naive").
     n_steps_ : int
-        Batches seen by ``partial_fit``; not after ``fit``.
+        Batches seen by ``partial_fit`` since the last ``fit``, if there was one.
     n_clusters_ : int
         Number of centroids, ``Πh``.
     n_parameters_ : int
@@ -359,6 +359,7 @@ class KhatriRaoKMeans(BatchEstimator):
             "cluster_weights_": weights_of_clusters(run, state),
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
+            "n_steps_": 0,
             "n_passes_": run.n_iter + run.notes.get("passes", 0.0),
             "history_": self._history(run),
         }

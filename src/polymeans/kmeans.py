@@ -96,7 +96,7 @@ class KMeans(BatchEstimator, SeededEstimator):
     n_iter_ : int
         Iterations of the best start.
     n_steps_ : int
-        Batches seen by ``partial_fit``; not after ``fit``.
+        Batches seen by ``partial_fit`` since the last ``fit``, if there was one.
     n_parameters_ : int
         Numbers the centroids consist of.
     history_ : ndarray
@@ -211,6 +211,7 @@ class KMeans(BatchEstimator, SeededEstimator):
             "cluster_weights_": weights_of_clusters(run, state),
             "inertia_": self._inertia_scale() * run.inertia,
             "n_iter_": run.n_iter,
+            "n_steps_": 0,
             "history_": self._history(run),
         }
 

@@ -146,11 +146,13 @@ def test_a_pass_is_about_as_good_as_that_of_scikit_learn(blobs):
 # --- labels, inertia, bits ------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", MODELS)
-def test_labels_and_inertia_are_those_of_the_last_batch(name, dtype):
+def test_labels_and_inertia_are_those_of_the_last_batch(name, dtype, sparse):
     model = clone(MODELS[name])
     for batch in stream(4, dtype=dtype):
+        batch = sp.csr_matrix(np.maximum(batch, 0)) if sparse else batch
         model.partial_fit(batch)
         np.testing.assert_array_equal(model.labels_, model.predict(batch))
         np.testing.assert_allclose(model.inertia_, -model.score(batch), rtol=1e-12)
@@ -291,7 +293,7 @@ def test_after_a_fit_the_rows_of_the_fit_count(name):
     model = clone(MODELS[name]).fit(rows)
     centers, weights = model.cluster_centers_, model.cluster_weights_
     np.testing.assert_array_equal(weights, np.bincount(model.labels_, minlength=6))
-    assert not hasattr(model, "n_steps_")
+    assert model.n_steps_ == 0
     model.partial_fit(batch[:3])
     assert model.n_steps_ == 1
     # A few rows beside three hundred.
@@ -335,7 +337,7 @@ def test_a_fit_starts_afresh_unless_told_to_go_on(name):
     for fitted, expected in ((model, fresh), (warm, continued)):
         np.testing.assert_array_equal(fitted.cluster_centers_, expected.cluster_centers_)
         np.testing.assert_array_equal(fitted.labels_, expected.labels_)
-        assert not hasattr(fitted, "n_steps_")
+        assert fitted.n_steps_ == 0
     again = warm.fit(rows)  # it is where it ends
     assert again.n_iter_ <= 2
 

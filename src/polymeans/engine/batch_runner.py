@@ -53,16 +53,15 @@ class BatchRunner(BaseRunner):
         self.by_set = by_set
 
     def begin(self, codebook: BaseCodebook, algorithm: str = "lloyd") -> None:
-        """Forget all labels; bounds would not pay within two assignments."""
+        """Forget all labels."""
         self._start_labels()
-        self._assigner = make_assigner(self.block, codebook, algorithm)
         self._sizes = codebook.sizes
 
     def assign(self, codebook: BaseCodebook) -> None:
-        """Give each row its nearest centroid."""
+        """Give each row its nearest centroid; bounds would not pay within two assignments."""
         labels = self._labels[0]
         self._previous = [labels.copy()]
-        self._assigner.assign(codebook, labels, labels)
+        make_assigner(self.block, codebook, "lloyd").assign(codebook, labels, labels)
         decide_contested(self.block, codebook, labels)
 
     def add_up(self) -> CellStatistics | MarginalStatistics:
@@ -89,8 +88,7 @@ class BatchRunner(BaseRunner):
         self.assign(explicit)
 
     def end(self) -> None:
-        """Let go of the assigner; the labels stay."""
-        del self._assigner
+        """Nothing is kept but the labels."""
 
 
 def plain_frame(frame: Frame) -> MeasuredFrame:
