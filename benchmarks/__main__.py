@@ -11,6 +11,7 @@ NAMES = {
     "kmeans-sparse": "whole fits on text against scikit-learn and sparsekmeans",
     "kmeans-dense": "time of an iteration and memory against scikit-learn, faiss, oneDAL, GEMM",
     "kmeans-seeding": "k-means++ and its relatives against scikit-learn",
+    "partial-fit": "one pass in batches against scikit-learn's MiniBatchKMeans",
     "khatri-rao-table2": "the Khatri-Rao paper's Table 2, and data sets it does not have",
     "khatri-rao-figures": "its Figures 6, 7 and 8: budgets, numbers of sets, growth",
     "khatri-rao-speed": "time of an iteration on grids and memory against scikit-learn",

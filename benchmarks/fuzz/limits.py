@@ -39,6 +39,16 @@ def _is_wide_float32(case: Case) -> bool:
     return case.X.dtype == np.float32 and float(np.abs(case.X).max()) > 1e15
 
 
+def _is_tiny_float32(case: Case) -> bool:
+    return case.X.dtype == np.float32 and float(np.abs(case.X).max()) < 1e-28
+
+
+def _has_squares_out_of_range(case: Case) -> bool:
+    """Whether CSR values are so far apart that squares leave the range of float64."""
+    values = np.abs(case.X[case.X != 0].astype(np.longdouble))
+    return case.is_sparse and len(values) > 0 and bool(values.max() / values.min() > 1e150)
+
+
 #: Labels and inertia belong to the centroids before these are rounded to the grid of subnormal
 #: numbers, which no unit can refine.
 _DIGITS = (
@@ -60,6 +70,17 @@ _DIGITS = (
 
 LIMITS: tuple[Limit, ...] = (
     Limit("subnormal numbers are rounded after labels were found", _DIGITS, trait="denormal"),
+    Limit(
+        "differences of protocentroids are subnormal numbers",
+        _DIGITS,
+        area="KhatriRao sum",
+        when=_is_tiny_float32,
+    ),
+    Limit(
+        "tol is not used where squares of CSR rows leave the range of float64",
+        ("weights are repetitions",),
+        when=_has_squares_out_of_range,
+    ),
     Limit(
         "float32 products 1e38 times smaller than the largest value are zero beside it",
         ("predict gives labels_", "labels are nearest", "lowest index among equal centroids"),

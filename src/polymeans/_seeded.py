@@ -39,6 +39,10 @@ class SeededEstimator(CentroidEstimator):
                 f"n_samples={info.shape[0]} should be >= n_clusters={self.n_clusters}. "
                 "Ask for fewer clusters or give more rows."
             )
+        return self._check_init(info)
+
+    def _check_init(self, info: RowsInfo) -> Any:
+        """The same for any number of rows."""
         if isinstance(self.init, str) or callable(self.init):
             return self.init
         return [self._check_centers(self.init, info.shape[1], info.dtype)]
@@ -63,7 +67,11 @@ class SeededEstimator(CentroidEstimator):
         """Free centroids to begin with."""
         start, runner = state.start, state.runner
         if isinstance(start, str):
-            chosen = METHODS[start](runner, self.n_clusters, state.rng)
+            n_seeds = min(self.n_clusters, runner.frame.n_samples)
+            chosen = METHODS[start](runner, n_seeds, state.rng)
+            # With fewer rows than clusters, which partial_fit allows, the others wait for rows at
+            # the place of the first: of equal centroids the first one gets the rows.
+            chosen = np.append(chosen, np.repeat(chosen[:1], self.n_clusters - n_seeds))
             return codebook_of_rows(runner, chosen)
         if callable(start):
             frame = runner.frame

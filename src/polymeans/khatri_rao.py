@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, logger
+from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState, RowsInfo
+from polymeans._partial import BatchEstimator, weights_of_clusters
 from polymeans._validation import call_init, check_range, is_name
 from polymeans.codebooks.aggregation import combine, digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
@@ -23,6 +24,7 @@ from polymeans.engine.runners import BaseRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.grids.decomposition import decompose_centroids
 from polymeans.parameters.khatri_rao import check_parameters, check_sets, sizes_of
+from polymeans.parameters.streams import check_stream_parameters, refuse_change
 from polymeans.search.grids import portfolio as search
 
 #: Bytes of centroids and their sums above which products are built a few at a time: a gibibyte is a
@@ -30,7 +32,7 @@ from polymeans.search.grids import portfolio as search
 _STORED_BYTES = 2**30
 
 
-class KhatriRaoKMeans(CentroidEstimator):
+class KhatriRaoKMeans(BatchEstimator):
     """k-means whose centroids are combinations of a few protocentroids.
 
     **Idea.** ``h_1 + ... + h_p`` vectors in p sets stand for ``h_1 · ... · h_p`` centroids: each is
@@ -83,6 +85,12 @@ class KhatriRaoKMeans(CentroidEstimator):
         n_features`` bytes or so) or to build them a few at a time, which is slower. The labels are
         the same, the rest up to rounding. "auto" keeps them up to 1 GiB. Products on sparse rows
         are always kept.
+    half_life : float or None, default=None
+        For ``partial_fit``: weight of new rows (their number, without ``sample_weight``) after
+        which what was seen before counts half. None: all batches count alike.
+    warm_start : bool, default=False
+        Whether ``fit`` begins with the centroids there are, from an earlier ``fit`` or from
+        ``partial_fit``, instead of ``init``.
     random_state : int, RandomState instance or None, default=None
         Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
@@ -98,6 +106,9 @@ class KhatriRaoKMeans(CentroidEstimator):
         set to set is fixed: for sums, all sets but the first have mean zero (weighted by their
         rows); for products, they have unit root mean square in each feature and a non-negative
         sum.
+    cluster_weights_ : ndarray of shape (n_clusters_,)
+        Total weight of the rows of each cluster; after ``partial_fit``, what ``half_life`` has
+        left of it.
     labels_ : ndarray of shape (n_samples,), int32
         Nearest centroid of each row, numbered in C order: ``numpy.ravel_multi_index`` of its
         protolabels. Numbers of combinations without rows are missing.
@@ -110,6 +121,8 @@ class KhatriRaoKMeans(CentroidEstimator):
     n_passes_ : float
         Work of the best start in passes over all rows, the search's trials and moves included
         (not the summary, nor the k-means of "naive").
+    n_steps_ : int
+        Batches seen by ``partial_fit`` since the last ``fit``, if there was one.
     n_clusters_ : int
         Number of centroids, ``Πh``.
     n_parameters_ : int
@@ -164,6 +177,8 @@ class KhatriRaoKMeans(CentroidEstimator):
         max_iter: int = 300,
         tol: float = 1e-4,
         store_centroids: Any = "auto",
+        half_life: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -176,6 +191,8 @@ class KhatriRaoKMeans(CentroidEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.store_centroids = store_centroids
+        self.half_life = half_life
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -225,6 +242,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         return math.prod(self._sizes)
 
     def _fix_parameters(self) -> None:
+        super()._fix_parameters()
         self._fixed_aggregator = self.aggregator
 
     @property
@@ -238,8 +256,20 @@ class KhatriRaoKMeans(CentroidEstimator):
 
     def _check_own_parameters(self) -> None:
         check_parameters(self)
+        check_stream_parameters(self)
+
+    def _check_unchanged(self) -> None:
+        refuse_change("n_protocentroids", self._sizes, self._fitted_sizes)
+        refuse_change("aggregator", self.aggregator, self._aggregator)
+
+    @property
+    def _combined_by(self) -> str:
+        return self._aggregator
 
     def _check_start(self, info: RowsInfo) -> Any:
+        warm = self._warm_vectors(info)
+        if warm is not None:
+            return warm
         if isinstance(self.init, str) or callable(self.init):
             return self.init
         sets = check_sets(self.init, self._sizes, info.shape[1], info.dtype)
@@ -323,22 +353,28 @@ class KhatriRaoKMeans(CentroidEstimator):
         return make_grid(frame, vectors, self._aggregator, self._stores(frame, self._n_centroids))
 
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
-        sizes = self._sizes
         sets = sets_of(run.codebook, state.frame)
         # Sums are at most p times as large as their members; products of two may be out of range.
         largest = self._largest_center(sets) if self.aggregator == "product" else 0.0
         check_range("Protocentroids (or their products)", sets, largest)
         return {
-            "protocentroids_": sets,
-            "labels_": run.labels,
-            "protolabels_": labels_per_set(run.labels, sizes),
+            **self._labelled(sets, run.labels),
+            "cluster_weights_": weights_of_clusters(run, state),
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
+            "n_steps_": 0,
             "n_passes_": run.n_iter + run.notes.get("passes", 0.0),
-            "n_clusters_": self._n_requested,
-            "n_parameters_": int(sum(part.size for part in sets)),
-            "compression_": self._n_requested / sum(sizes),
             "history_": self._history(run),
+        }
+
+    def _labelled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
+        return {
+            "protocentroids_": vectors,
+            "labels_": labels,
+            "protolabels_": labels_per_set(labels, self._sizes),
+            "n_clusters_": self._n_requested,
+            "n_parameters_": int(sum(part.size for part in vectors)),
+            "compression_": self._n_requested / sum(self._sizes),
         }
 
     def _warn(self, run: Run) -> None:

@@ -2,17 +2,22 @@
 
 from typing import Any
 
-from polymeans._fit_state import FitState
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans._fit_state import FitState, RowsInfo
+from polymeans._partial import BatchEstimator, weights_of_clusters
 from polymeans._seeded import SeededEstimator
 from polymeans._validation import check_choice, is_name
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.engine.assignment import ALGORITHMS
 from polymeans.engine.lloyd import Run
+from polymeans.parameters.streams import check_stream_parameters, refuse_change
 
 METRICS = ("euclidean", "cosine")
 
 
-class KMeans(SeededEstimator):
+class KMeans(BatchEstimator, SeededEstimator):
     """k-means, exact and fast on dense and sparse rows.
 
     **Idea.** Lloyd's algorithm: give each row to the nearest centroid, move each centroid to the
@@ -63,6 +68,12 @@ class KMeans(SeededEstimator):
         centroids, "elkan" keeps a bound for each row and centroid, "lazy" one for each row and
         group of centroids (dense) or computes only distances to centroids that moved (sparse).
         "auto" is "lazy" unless there are few clusters.
+    half_life : float or None, default=None
+        For ``partial_fit``: weight of new rows (their number, without ``sample_weight``) after
+        which what was seen before counts half. None: all batches count alike.
+    warm_start : bool, default=False
+        Whether ``fit`` begins with the centroids there are, from an earlier ``fit`` or from
+        ``partial_fit``, instead of ``init``.
     random_state : int, RandomState instance or None, default=None
         Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
@@ -75,12 +86,17 @@ class KMeans(SeededEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids, in the dtype of the data.
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        Total weight of the rows of each cluster; after ``partial_fit``, what ``half_life`` has
+        left of it.
     labels_ : ndarray of shape (n_samples,), int32
         Nearest centroid of each row; the lowest index among equals.
     inertia_ : float
         Weighted sum of squared distances to the nearest centroid ("cosine": of cosine distances).
     n_iter_ : int
         Iterations of the best start.
+    n_steps_ : int
+        Batches seen by ``partial_fit`` since the last ``fit``, if there was one.
     n_parameters_ : int
         Numbers the centroids consist of.
     history_ : ndarray
@@ -133,6 +149,8 @@ class KMeans(SeededEstimator):
         max_iter: int = 300,
         tol: float = 1e-4,
         algorithm: str = "auto",
+        half_life: float | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -144,11 +162,14 @@ class KMeans(SeededEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.algorithm = algorithm
+        self.half_life = half_life
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
 
     def _fix_parameters(self) -> None:
+        super()._fix_parameters()
         self._fixed_metric = self.metric
 
     @property
@@ -167,17 +188,36 @@ class KMeans(SeededEstimator):
         super()._check_own_parameters()
         check_choice("algorithm", self.algorithm, ALGORITHMS)
         check_choice("metric", self.metric, METRICS)
+        check_stream_parameters(self)
+
+    def _check_unchanged(self) -> None:
+        refuse_change("n_clusters", self.n_clusters, len(self.cluster_centers_))
+        refuse_change("metric", self.metric, self._fixed_metric)
+
+    def _check_start(self, info: RowsInfo) -> Any:
+        start = super()._check_start(info)
+        warm = self._warm_vectors(info)
+        return start if warm is None else warm
+
+    def _check_first_start(self, info: RowsInfo) -> Any:
+        return self._check_init(info)
 
     def _start(self, state: FitState) -> BaseCodebook:
         return self._free_start(state)
 
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
-        centers = run.codebook.to_array(state.frame)
         return {
-            "cluster_centers_": centers,
-            "labels_": run.labels,
+            **self._labelled([run.codebook.to_array(state.frame)], run.labels),
+            "cluster_weights_": weights_of_clusters(run, state),
             "inertia_": self._inertia_scale() * run.inertia,
             "n_iter_": run.n_iter,
-            "n_parameters_": int(centers.size),
+            "n_steps_": 0,
             "history_": self._history(run),
+        }
+
+    def _labelled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
+        return {
+            "cluster_centers_": vectors[0],
+            "labels_": labels,
+            "n_parameters_": int(vectors[0].size),
         }

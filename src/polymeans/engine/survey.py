@@ -185,10 +185,11 @@ def glance(
         return _dense_blocks(parts, frame, [np.empty(0)])[0]
     values = part.values.reshape(part.shape)
     # Whether to measure scores from the mean is judged by a sample: labels are exact either way.
-    n_sampled = int(np.clip(2**20 // max(1, part.shape[1]), 32, 1024))
+    n_sampled = int(np.clip(2**20 // max(1, part.shape[1]), 32, 256))
     sample = values[:: max(1, len(values) // n_sampled)].astype(np.float64)
     mean = sample.mean(axis=0)
-    if not spherical and bool(np.sum(mean**2) > sample.var(axis=0).sum()):  # not if it is infinite
+    square = float(np.einsum("ij,ij->", sample, sample)) / len(sample)
+    if not spherical and bool(2 * np.sum(mean * mean) > square):  # not if it is infinite
         frame = replace(frame, shift=mean.astype(values.dtype), shifted=True)
     return _dense_blocks(parts, frame, [None])[0]
 
