@@ -9,6 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from numbers import Integral
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -45,6 +46,7 @@ from polymeans.engine.distances import (
     inertia_in_user_units,
     own_distances,
 )
+from polymeans.engine.journal import Journal
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend
 from polymeans.engine.prepared import Source
@@ -83,7 +85,13 @@ class CentroidEstimator(
     _state_class: ClassVar[type[FitState]] = FitState
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> Self:
         """Find the clusters.
 
         Weights of rows count in seeding, centroids, inertia and stopping.
@@ -96,6 +104,10 @@ class CentroidEstimator(
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts. None: all alike.
+        checkpoint : path, default=None
+            Folder where the fit is recorded after each iteration. If it was killed or
+            interrupted, the same call goes on from there, to the same bits. The folder is removed
+            when the fit is done.
 
         Returns
         -------
@@ -104,6 +116,7 @@ class CentroidEstimator(
         """
         with all_or_nothing(self):
             self._check_parameters()
+            journal = None if checkpoint is None else Journal(checkpoint)
             rows = check_rows(self, X, reset=True)
             weights = check_weights(sample_weight, rows)
             data = {
@@ -113,22 +126,33 @@ class CentroidEstimator(
                 "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
             }
             try:
-                best = self._fit([(rows, weights)], data)
+                best = self._fit([(rows, weights)], data, journal=journal)
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
                     "Bring the columns of X to similar scales, by StandardScaler for example."
                 ) from error
+        if journal is not None:
+            journal.remove()
         self._warn(best)
         return self
 
-    def _fit(self, sources: Sequence[Source], data: dict[str, Any], blocks: bool = False) -> Run:
+    def _fit(
+        self,
+        sources: Sequence[Source],
+        data: dict[str, Any],
+        blocks: bool = False,
+        journal: Journal | None = None,
+    ) -> Run:
         """Fit to checked rows, in one piece or (``blocks``) block by block."""
         self._fix_parameters()
         info = RowsInfo.of(sources)
         start = self._check_start(info)
         n_runs = self._n_runs(start)
         rng = check_seed(self.random_state)
+        if journal is not None:
+            journal.begin(rng)
+            journal.expect("parameters", self._identity())
         progress = FitProgress(self, n_runs, self.max_iter, data)
         state = self._state_class(sources, start, rng)
         best: Run | None = None
@@ -144,6 +168,9 @@ class CentroidEstimator(
                 state.runner = LocalRunner(
                     *state.sources[0], self._spherical, largest, self._unit_of
                 )
+            if journal is not None:
+                journal.expect("rows", state.frame.identity())
+                state.runner.journal = journal
             for number in range(n_runs):
                 progress.begin_run()
                 state.notes = {}
@@ -420,6 +447,12 @@ class CentroidEstimator(
                 stacklevel=5 + HAS_CALLBACKS,
             )
         return 1
+
+    def _identity(self) -> dict[str, Any]:
+        """What the result depends on apart from the rows."""
+        parameters = self.get_params(deep=False)
+        kept = {name: parameters[name] for name in parameters.keys() - {"n_threads", "verbose"}}
+        return kept | {"class": type(self).__name__}
 
     def _settle(self, run: Run, state: Any, sources: Sequence[Source]) -> None:
         """Give rows of extreme scale the labels that ``predict`` will give them.

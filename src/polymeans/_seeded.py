@@ -18,7 +18,7 @@ from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.lloyd import Run
-from polymeans.engine.seeding import METHODS, codebook_of_rows
+from polymeans.engine.seeding import METHODS, choose_rows, codebook_of_rows
 
 
 class SeededEstimator(CentroidEstimator):
@@ -68,7 +68,7 @@ class SeededEstimator(CentroidEstimator):
         start, runner = state.start, state.runner
         if isinstance(start, str):
             n_seeds = min(self.n_clusters, runner.frame.n_samples)
-            chosen = METHODS[start](runner, n_seeds, state.rng)
+            chosen = choose_rows(runner, start, n_seeds, state.rng)
             # With fewer rows than clusters, which partial_fit allows, the others wait for rows at
             # the place of the first: of equal centroids the first one gets the rows.
             chosen = np.append(chosen, np.repeat(chosen[:1], self.n_clusters - n_seeds))

@@ -21,7 +21,7 @@ from polymeans.core.frame import Frame
 from polymeans.engine.assignment import grid_codebook, make_grid
 from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.runners import BaseRunner
-from polymeans.engine.seeding import METHODS, codebook_of_rows
+from polymeans.engine.seeding import METHODS, choose_rows, codebook_of_rows
 from polymeans.grids.decomposition import decompose_centroids
 from polymeans.parameters.khatri_rao import check_parameters, check_sets, sizes_of
 from polymeans.parameters.streams import check_stream_parameters, refuse_change
@@ -302,7 +302,7 @@ class KhatriRaoKMeans(BatchEstimator):
             return make_grid(frame, start, self.aggregator, stored)
         if len(sizes) == 1:
             method = start if start in METHODS else "k-means++"
-            return codebook_of_rows(runner, METHODS[method](runner, sizes[0], rng))
+            return codebook_of_rows(runner, choose_rows(runner, method, sizes[0], rng))
         if start == "naive":
             return make_grid(frame, self._decomposed_kmeans(runner, rng), self.aggregator, stored)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
@@ -317,7 +317,7 @@ class KhatriRaoKMeans(BatchEstimator):
     def _decomposed_kmeans(self, runner: BaseRunner, rng: Any) -> list[NDArray[Any]]:
         """Protocentroids of the centroids of plain k-means, clusters weighted by their mass."""
         n_clusters = min(self._n_requested, int(np.count_nonzero(runner.weights)))
-        start = codebook_of_rows(runner, METHODS["k-means++"](runner, n_clusters, rng))
+        start = codebook_of_rows(runner, choose_rows(runner, "k-means++", n_clusters, rng))
         run = descend(runner, start, max_iter=self.max_iter, tol=self._shift_tol)
         masses = runner.masses(run.labels, n_clusters)
         used = masses > 0

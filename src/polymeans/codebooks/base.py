@@ -146,3 +146,7 @@ class BaseCodebook(ABC, Generic[Totals]):
     @abstractmethod
     def from_state(cls, state: State) -> Self:
         """The codebook a state was taken from."""
+
+    def restored(self, state: State) -> Self:
+        """A codebook of this state; what is not part of it is taken from this one."""
+        return type(self).from_state(state)

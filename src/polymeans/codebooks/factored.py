@@ -190,3 +190,7 @@ class FactoredCodebook(TableCodebook):
         codebook.show(state["centers"])
         codebook.squared_norms = state["squared_norms"]
         return codebook
+
+    def restored(self, state: State) -> Self:
+        """A codebook of this state that follows means as this one does."""
+        return type(self).from_state(state, self.update)

@@ -174,6 +174,18 @@ class MeasuredFrame(Frame):
         # Squares of small shifts may be too small for float64.
         return shift <= threshold and not (threshold == 0 and drift.any())
 
+    def identity(self) -> dict[str, Any]:
+        """What tells these rows from others, as far as totals do."""
+        kind = "CSR" if self.is_sparse else "dense"
+        return {
+            "shape": (self.n_samples, self.n_features),
+            "dtype": str(self.dtype),
+            "container": kind,
+            "total weight": self.mass * self.weight_unit,
+            "mean": self.mean * self.unit,
+            "sum of squares": self.total_square,
+        }
+
     @property
     def cancels(self) -> bool:
         """Whether differences of squares about the origin leave too few digits of the spread.

@@ -7,7 +7,7 @@ and structured centroids are properties of runners and codebooks.
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.statistics import Statistics
+from polymeans.engine.journal import DescentRecord, copied_state, repeat_labels
 from polymeans.engine.relocation import relocations
 from polymeans.engine.runners import BaseRunner
 
@@ -95,10 +96,19 @@ def descend(
         )
     frame = runner.frame
     run = Run(codebook, np.empty(0, dtype=np.int32), np.inf, converged=False, n_relocated=0)
-    runner.begin(codebook, algorithm)
+    page = None if runner.journal is None else runner.journal.descent()
+    record = None if page is None else page.load()
     statistics: Statistics | None = None
     settled = False
-    for iteration in range(max_iter):
+    if record is None:
+        runner.begin(codebook, algorithm)
+    else:
+        codebook = codebook.restored(record.codebook)
+        statistics = repeat_labels(runner, codebook, algorithm, record)
+        _, _ = _advance(runner, codebook, statistics, record.refitted)
+        settled = not record.refitted and len(record.moved_rows) == 0
+        _replay(run, record, lambda step: on_step is not None and on_step(step, codebook))
+    for iteration in range(run.n_iter, run.n_iter if record and record.ended else max_iter):
         began = time.perf_counter()
         runner.assign(codebook)
         statistics = runner.add_up()
@@ -109,6 +119,7 @@ def descend(
             runner.relabel(rows, targets)
             statistics = runner.add_up()
         n_moved = runner.n_moved
+        labelled_by = None if page is None else copied_state(codebook)
         # Rows moved into empty clusters carry labels that no assignment would give them.
         settled = n_moved == 0 and n_relocated == 0
         inertia, drift = _advance(runner, codebook, statistics, n_moved > 0)
@@ -128,9 +139,29 @@ def descend(
         )
         run.converged = n_moved == 0 or frame.is_within(tol, drift)
         stop = on_step is not None and on_step(step, codebook)
+        if page is not None and labelled_by is not None:
+            page.save(
+                DescentRecord(
+                    labelled_by,
+                    moved_rows=rows,
+                    moved_to=targets,
+                    steps=np.array([astuple(step) for step in run.steps]),
+                    n_relocated=run.n_relocated,
+                    converged=run.converged,
+                    ended=run.converged or stop,
+                )
+            )
         if run.converged or stop:
             break
     return _finish(run, runner, codebook, statistics, settled)
+
+
+def _replay(run: Run, record: DescentRecord, on_step: Callable[[Step], bool]) -> None:
+    """Enter what was recorded of a descent into its outcome, step by step."""
+    for inertia, n_moved, shift, seconds in record.steps:
+        run.steps.append(Step(float(inertia), int(n_moved), float(shift), float(seconds)))
+        on_step(run.steps[-1])
+    run.n_relocated, run.converged = record.n_relocated, record.converged
 
 
 def _advance(

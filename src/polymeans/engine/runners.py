@@ -7,7 +7,7 @@ labels each block from scratch and adds up its statistics. Both return the same 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,6 +48,9 @@ from polymeans.engine.prepared import Source
 from polymeans.engine.products import ScatterProducts
 from polymeans.engine.survey import measure
 
+if TYPE_CHECKING:
+    from polymeans.engine.journal import Journal
+
 
 class BaseRunner(ABC):
     """What both runners share: rows by their numbers, and what is asked of all rows at the end."""
@@ -56,6 +59,8 @@ class BaseRunner(ABC):
     blocks: Sequence[Block]
     #: What can be asked of it beyond labels and totals.
     provides: frozenset[str] = frozenset({"feature_sums"})
+    #: Where descents over these rows are recorded, so that a later fit can go on with them.
+    journal: "Journal | None" = None
     _labels: list[NDArray[np.int32]]  #: of each block
     _previous: list[NDArray[np.int32]]  #: the same before the last assignment
 

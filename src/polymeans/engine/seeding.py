@@ -193,6 +193,16 @@ METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {
 }
 
 
+def choose_rows(
+    runner: BaseRunner, method: str, n_clusters: int, rng: RandomState
+) -> NDArray[np.int64]:
+    """Rows to start from by a method's name; those in the runner's journal, if they are there."""
+    choose = METHODS[method]
+    if runner.journal is None:
+        return choose(runner, n_clusters, rng)
+    return runner.journal.once(lambda: {"rows": choose(runner, n_clusters, rng)}, rng)["rows"]
+
+
 def draw_rows(masses: list[NDArray[np.float64]], draws: NDArray[np.float64]) -> NDArray[np.int64]:
     """Rows drawn in proportion to their masses, for numbers between 0 and 1.
 

@@ -1,0 +1,282 @@
+"""A fit's steps in a folder, so that a fit that was killed goes on where it was.
+
+A fit draws a start, descends, perhaps descends again. The journal records what each of these came
+to, in the order in which they happen, and a descent after every iteration. A later fit of the same
+rows with the same parameters takes the same way through the code and finds recorded what it would
+compute. Files hold arrays and JSON, never pickles; each is written beside its place and then moved
+there, so that a crash leaves the last complete one.
+"""
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.core.statistics import Statistics
+from polymeans.engine.runners import BaseRunner
+
+#: Changes when an older file can no longer be read.
+_FORMAT = 1
+
+_HEADER = "journal.json"
+
+#: Names of arrays that belong to a codebook begin so.
+_STATE = "codebook."
+
+
+@dataclass
+class DescentRecord:
+    """A descent after some iterations.
+
+    Kept is what the last iteration began with. Its labels and its refit follow from that by a pass
+    over the rows, so neither is stored.
+    """
+
+    codebook: dict[str, Any]  #: state before the last refit
+    moved_rows: NDArray[np.int64]  #: rows that got empty clusters before it
+    moved_to: NDArray[np.int32]
+    steps: NDArray[np.float64]  #: (n_iter, 4) inertia, rows moved, shift, seconds
+    n_relocated: int  #: in all iterations
+    converged: bool
+    ended: bool  #: no further iteration follows
+
+    @property
+    def refitted(self) -> bool:
+        """Whether the last iteration moved any centroid."""
+        return bool(self.steps[-1][1] > 0)
+
+
+def copied_state(codebook: BaseCodebook) -> dict[str, Any]:
+    """The state of a codebook that a refit may change in place."""
+    return {
+        name: value.copy() if isinstance(value, np.ndarray) else value
+        for name, value in codebook.state().items()
+    }
+
+
+def repeat_labels(
+    runner: BaseRunner, codebook: BaseCodebook, algorithm: str, record: DescentRecord
+) -> Statistics:
+    """Label the rows as in the last iteration of a record; what they add up to."""
+    runner.begin(codebook, algorithm)
+    runner.assign(codebook)
+    statistics = runner.add_up()
+    if len(record.moved_rows):
+        runner.relabel(record.moved_rows, record.moved_to)
+        statistics = runner.add_up()
+    return statistics
+
+
+class Journal:
+    """What a fit has come to so far.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._position = 0
+        self._header: dict[str, Any] | None = None
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(
+                f"checkpoint={str(folder)!r} is a file. Give a folder, which is made if needed."
+            )
+        header = self.folder / _HEADER
+        if header.exists():
+            self._header = _read_header(header)
+        elif self.folder.exists() and any(self.folder.iterdir()):
+            raise ValueError(
+                f"checkpoint={str(folder)!r} is a folder of other files. Give an empty one, or a "
+                "path where there is nothing."
+            )
+
+    def begin(self, rng: RandomState) -> None:
+        """Start a journal, or go on with one: ``rng`` then gets the state it had at its start."""
+        if self._header is not None:
+            _rng_from_json(rng, self._header["rng"])
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        header = {"format": _FORMAT, "rng": _rng_to_json(rng)}
+        _write(self.folder / _HEADER, json.dumps(header).encode())
+
+    def expect(self, what: str, identity: Mapping[str, Any]) -> None:
+        """Raise if what the result of the fit depends on is not as it was.
+
+        Parameters
+        ----------
+        what : str
+            "parameters" or "rows".
+        identity : mapping
+            Values by name.
+        """
+        path = self.folder / f"{what}.json"
+        named = {name: _digest(value) for name, value in identity.items()}
+        if not path.exists():
+            _write(path, json.dumps(named).encode())
+            return
+        known = _read_json(path)
+        for name in sorted(known.keys() | named.keys()):
+            if known.get(name) != named.get(name):
+                raise ValueError(
+                    f"checkpoint={str(self.folder)!r} belongs to another fit: {name} of its {what} "
+                    "is not the same. Fit with what it was started with, or give another folder."
+                )
+
+    def once(
+        self, compute: Callable[[], Mapping[str, Any]], rng: RandomState
+    ) -> Mapping[str, NDArray[Any]]:
+        """Arrays by name: those recorded at this place, or computed now and recorded.
+
+        Parameters
+        ----------
+        compute : callable
+            Returns arrays and numbers by name.
+        rng : RandomState
+            What ``compute`` draws from; if it is not called, gets the state it would have left.
+        """
+        path = self._next()
+        found = _load(path)
+        if found is not None:
+            _rng_from_json(rng, json.loads(str(found.pop("rng"))))
+            return found
+        results = {name: np.asarray(value) for name, value in compute().items()}
+        _save(path, {**results, "rng": np.array(json.dumps(_rng_to_json(rng)))})
+        return results
+
+    def descent(self) -> "DescentPage":
+        """The page of the next descent."""
+        return DescentPage(self._next())
+
+    def remove(self) -> None:
+        """The fit is done: nothing is left to go on with."""
+        for path in [*self.folder.glob("[0-9]*.npz"), *self.folder.glob("*.json")]:
+            path.unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _next(self) -> Path:
+        path = self.folder / f"{self._position:04d}.npz"
+        self._position += 1
+        return path
+
+
+class DescentPage:
+    """Where a descent is recorded.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self) -> DescentRecord | None:
+        """What was recorded before; None if nothing was."""
+        found = _load(self.path)
+        if found is None:
+            return None
+        return DescentRecord(
+            codebook=_with_prefix(found, _STATE),
+            moved_rows=found["moved_rows"],
+            moved_to=found["moved_to"],
+            steps=found["steps"],
+            n_relocated=int(found["n_relocated"]),
+            converged=bool(found["converged"]),
+            ended=bool(found["ended"]),
+        )
+
+    def save(self, record: DescentRecord) -> None:
+        """Record the descent as it is now."""
+        own = {k: np.asarray(v) for k, v in vars(record).items() if k != "codebook"}
+        state = {_STATE + name: np.asarray(value) for name, value in record.codebook.items()}
+        _save(self.path, own | state)
+
+
+def _with_prefix(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, Any]:
+    """Entries of a state; numbers are no arrays there."""
+    return {
+        name.removeprefix(prefix): value if value.ndim else value.item()
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def _digest(value: Any) -> str:
+    """A short text that differs if the value does."""
+    if isinstance(value, np.ndarray):
+        content = f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+        return hashlib.sha256(content).hexdigest()
+    if isinstance(value, list | tuple) and any(isinstance(part, np.ndarray) for part in value):
+        return " ".join(_digest(part) for part in value)
+    return repr(value)
+
+
+def _rng_to_json(rng: RandomState) -> list[Any]:
+    name, keys, position, has_gauss, cached = rng.get_state(legacy=True)
+    return [name, [int(key) for key in keys], int(position), int(has_gauss), float(cached)]
+
+
+def _rng_from_json(rng: RandomState, state: list[Any]) -> None:
+    name, keys, position, has_gauss, cached = state
+    rng.set_state((name, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{path} is not part of a checkpoint ({error}). Delete its folder."
+        ) from error
+
+
+def _read_header(path: Path) -> dict[str, Any]:
+    header = _read_json(path)
+    if header.get("format") != _FORMAT or "rng" not in header:
+        raise ValueError(
+            f"{path} has format {header.get('format')}, but this version reads {_FORMAT}. Go on "
+            "with the version of polymeans that wrote it, or delete its folder."
+        )
+    return header
+
+
+def _load(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} cannot be read as part of a checkpoint ({error}). Delete its folder."
+        ) from error
+
+
+def _save(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    _write(path, content.getvalue())
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Put a file into its place as a whole."""
+    beside = path.with_name(path.name + ".new")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
