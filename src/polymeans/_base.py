@@ -7,7 +7,8 @@ import logging
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -24,7 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
 from polymeans._first_import import import_numba
-from polymeans._fit_state import FitState, RowsInfo, all_or_nothing
+from polymeans._fit_state import FitState, all_or_nothing
+from polymeans._rows import FitRows, RowsInfo, checked_blocks, is_blocks, rows_to_fit
 from polymeans._validation import (
     check_integer,
     check_n_threads,
@@ -40,15 +42,17 @@ from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.core.threads import Threads
 from polymeans.engine.assignment import make_codebook
+from polymeans.engine.block_runner import BlockRunner
+from polymeans.engine.blocks import Block
 from polymeans.engine.distances import (
+    distances_in_user_units,
     distances_to_all,
-    inertia_in_user_units,
+    is_in_range,
     own_distances,
 )
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend
-from polymeans.engine.prepared import Source
-from polymeans.engine.runners import BlockRunner, LocalRunner
+from polymeans.engine.runners import LocalRunner
 from polymeans.engine.survey import glance
 
 logger = logging.getLogger("polymeans")
@@ -90,8 +94,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -104,16 +109,18 @@ class CentroidEstimator(
         """
         with all_or_nothing(self):
             self._check_parameters()
-            rows = check_rows(self, X, reset=True)
-            weights = check_weights(sample_weight, rows)
+            if is_blocks(X):
+                self._check_blocks_suffice()
+            rows = rows_to_fit(self, X, sample_weight)
+            named = hasattr(self, "feature_names_in_")
             data = {
                 # Rows without the names that were given would be warned about in each callback.
-                "X": X if hasattr(self, "feature_names_in_") else rows,
+                "X": rows[0] if isinstance(rows, tuple) and not named else X,
                 "y": y,
                 "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
             }
             try:
-                best = self._fit([(rows, weights)], data)
+                best = self._fit(rows, data)
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
@@ -122,15 +129,15 @@ class CentroidEstimator(
         self._warn(best)
         return self
 
-    def _fit(self, sources: Sequence[Source], data: dict[str, Any], blocks: bool = False) -> Run:
-        """Fit to checked rows, in one piece or (``blocks``) block by block."""
+    def _fit(self, rows: FitRows, data: dict[str, Any]) -> Run:
+        """Fit to checked rows, in one piece or block by block."""
         self._fix_parameters()
-        info = RowsInfo.of(sources)
+        info = RowsInfo.of(rows)
         start = self._check_start(info)
         n_runs = self._n_runs(start)
         rng = check_seed(self.random_state)
         progress = FitProgress(self, n_runs, self.max_iter, data)
-        state = self._state_class(sources, start, rng)
+        state = self._state_class(rows, start, rng)
         best: Run | None = None
         work = self._passes() * info.n_stored * self._n_requested
         # Squares of extreme values may be out of range: what is infinite then is looked after.
@@ -138,12 +145,11 @@ class CentroidEstimator(
             self._find_space(state)
             given = not isinstance(start, str) and not callable(start)
             largest = self._largest_center(start) if given and not self._spherical else 0.0
-            if blocks:
-                state.runner = BlockRunner(state.sources, self._spherical, largest, self._unit_of)
+            how = self._spherical, largest, self._unit_of
+            if isinstance(state.rows, tuple):
+                state.runner = LocalRunner(state.rows[0], state.rows[1], *how)
             else:
-                state.runner = LocalRunner(
-                    *state.sources[0], self._spherical, largest, self._unit_of
-                )
+                state.runner = BlockRunner(state.rows, *how)
             for number in range(n_runs):
                 progress.begin_run()
                 state.notes = {}
@@ -186,8 +192,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -207,8 +214,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -226,8 +234,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -235,16 +244,22 @@ class CentroidEstimator(
             Index of the nearest centroid, the lowest among equals.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        if is_blocks(X):
+            return np.concatenate([self._predict(rows) for rows, _ in checked_blocks(self, X)])
+        return self._predict(check_rows(self, X, reset=False))
+
+    def _predict(self, X: Any) -> NDArray[np.int32]:
+        """Labels of checked rows."""
         return self._label(X, np.ones(X.shape[0]))[0]
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Distance of each row to each centroid.
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -252,7 +267,12 @@ class CentroidEstimator(
             Euclidean distances (cosine distances where the estimator's metric is "cosine").
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        if is_blocks(X):
+            return (self._transform(rows) for rows, _ in checked_blocks(self, X))
+        return self._transform(check_rows(self, X, reset=False))
+
+    def _transform(self, X: Any) -> NDArray[Any]:
+        """Distances of checked rows to each centroid."""
         dtype, centers = X.dtype, self.cluster_centers_
         if dtype != centers.dtype:
             X, centers = X.astype(np.float64, copy=False), centers.astype(np.float64, copy=False)
@@ -266,8 +286,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -279,9 +300,14 @@ class CentroidEstimator(
             Minus the weighted sum of squared (or cosine) distances.
         """
         check_is_fitted(self)
+        if is_blocks(X):
+            parts = [
+                self._label(*block, measure=True)[1]
+                for block in checked_blocks(self, X, sample_weight)
+            ]
+            return -float(sum(parts[1:], parts[0]))
         X = check_rows(self, X, reset=False)
-        _, inertia = self._label(X, check_weights(sample_weight, X), measure=True)
-        return -inertia
+        return -float(self._label(X, check_weights(sample_weight, X), measure=True)[1])
 
     @property
     def _n_features_out(self) -> int:
@@ -357,8 +383,11 @@ class CentroidEstimator(
     def _fix_parameters(self) -> None:
         """Keep the parameters that say what fitted vectors mean: they may change after a fit."""
 
+    def _check_blocks_suffice(self) -> None:
+        """Raise if a parameter needs all rows at the same time."""
+
     def _find_space(self, state: Any) -> None:
-        """Replace the state's sources by rows in the coordinates they are clustered in."""
+        """Replace the state's rows by these in the coordinates they are clustered in."""
 
     def _into_space(self, X: Any) -> Any:
         """Rows in the coordinates the fit has chosen."""
@@ -434,14 +463,14 @@ class CentroidEstimator(
 
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
-    ) -> tuple[NDArray[np.int32], float]:
+    ) -> tuple[NDArray[np.int32], "Measured"]:
         """Labels for the fitted centroids, and the inertia if ``measure``."""
         vectors = self._fitted_vectors()
         # Labels are defined for centroids as they are fitted: of two dtypes the wider one counts.
         if X.dtype != vectors[0].dtype:
             X = X.astype(np.float64, copy=False)
             vectors = [part.astype(np.float64, copy=False) for part in vectors]
-        inertia = np.nan
+        inertia = Measured(ExactSum(), (np.nan,))
         with self._threads(n_multiplications(X, self._n_centroids)), np.errstate(all="ignore"):
             X = self._into_space(X)
             largest = 0.0 if self._spherical else self._largest_center(vectors)
@@ -452,10 +481,38 @@ class CentroidEstimator(
             labels = label_block(block, codebook, self._kind_of(codebook))
             if measure:
                 centers = self._inertia_codebook(block.frame, codebook)
-                distances = own_distances(block, centers, labels)
-                measured = float(ExactSum.of(distances, block.weights))
-                inertia = inertia_in_user_units([block], centers, [labels], measured)
-        return labels, inertia * self._inertia_scale()
+                inertia = Measured.of(block, centers, labels, self._inertia_scale())
+        return labels, inertia
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Weighted squared distances of some rows; those of parts add up."""
+
+    total: ExactSum
+    #: What it is multiplied by, one after the other: a product of them might be out of range.
+    factors: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls, block: Block, centers: BaseCodebook, labels: NDArray[np.int32], scale: float
+    ) -> "Measured":
+        """Of one block, times a scale."""
+        frame = block.frame
+        total = ExactSum.of(own_distances(block, centers, labels), block.weights)
+        if is_in_range(frame, float(total)):
+            return cls(total, (frame.unit, frame.unit, frame.weight_unit, scale))
+        distances = distances_in_user_units(block, centers, labels)
+        return cls(ExactSum.of(distances, block.weights), (frame.weight_unit, scale))
+
+    def __add__(self, other: "Measured") -> "Measured":
+        if self.factors == other.factors:
+            return Measured(self.total + other.total, self.factors)
+        # Units of extreme rows differ from block to block: rounded before it is added.
+        return Measured(ExactSum.of(np.array([float(self), float(other)])), ())
+
+    def __float__(self) -> float:
+        return math.prod(self.factors, start=float(self.total))
 
 
 def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._fit_state import FitState, RowsInfo
+from polymeans._fit_state import FitState
+from polymeans._rows import RowsInfo, refuse_callable_start
 from polymeans._validation import is_name
 from polymeans.codebooks.aggregation import combine, digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
@@ -194,8 +195,9 @@ class KhatriRaoKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -237,6 +239,9 @@ class KhatriRaoKMeans(CentroidEstimator):
     def _check_own_parameters(self) -> None:
         check_parameters(self)
 
+    def _check_blocks_suffice(self) -> None:
+        refuse_callable_start(self.init)
+
     def _check_start(self, info: RowsInfo) -> Any:
         if isinstance(self.init, str) or callable(self.init):
             return self.init
@@ -269,7 +274,8 @@ class KhatriRaoKMeans(CentroidEstimator):
         if not isinstance(start, str):
             return make_grid(frame, start, self.aggregator, stored)
         if len(sizes) == 1:
-            method = start if start in METHODS else "k-means++"
+            quick_to_read = "k-means++" if state.in_memory else "k-means||"
+            method = start if start in METHODS else quick_to_read
             return codebook_of_rows(runner, METHODS[method](runner, sizes[0], rng))
         if start == "naive":
             return make_grid(frame, self._decomposed_kmeans(runner, rng), self.aggregator, stored)

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -13,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._fit_state import FitState, RowsInfo
+from polymeans._fit_state import FitState
+from polymeans._rows import RowsInfo
 from polymeans._validation import check_rows, is_name
 from polymeans.codebooks.aggregation import digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
@@ -219,8 +219,9 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -234,8 +235,9 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -249,8 +251,9 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -268,8 +271,9 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         view : int
             Which one, from 0; negative numbers count from the end.
 
@@ -297,8 +301,9 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -347,6 +352,10 @@ class NonRedundantKMeans(CentroidEstimator):
     def _check_own_parameters(self) -> None:
         check_parameters(self)
 
+    def _check_blocks_suffice(self) -> None:
+        if self.whiten:
+            raise NotImplementedError(f"whiten={self.whiten!r} takes no blocks yet. Use False.")
+
     def _check_start(self, info: RowsInfo) -> Any:
         return check_start(self, info)
 
@@ -389,16 +398,11 @@ class NonRedundantKMeans(CentroidEstimator):
     def _find_space(self, state: ViewsState) -> None:
         if not self.whiten:
             return
-        X = state.all_rows()
-        weights = np.concatenate([weights for _, weights in state.sources])
+        assert isinstance(state.rows, tuple)
+        X, weights = state.rows
         sizes = sizes_of(self.n_clusters)
         state.whitening = find_whitening(X, weights, self.whiten, sizes, state.rng)
-        inside = project(X, *state.whitening)
-        edges = np.cumsum([0, *(len(weights) for _, weights in state.sources)])
-        state.sources = [
-            (inside[lo:hi], weights)
-            for (_, weights), (lo, hi) in zip(state.sources, pairwise(edges))
-        ]
+        state.rows = project(X, *state.whitening), weights
 
     def _into_space(self, X: Any) -> Any:
         return X if self.whitening_ is None else project(X, self.mean_, self.whitening_)

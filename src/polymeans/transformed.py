@@ -9,16 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, warn_of_missing_clusters
+from polymeans._base import CentroidEstimator, Measured, warn_of_missing_clusters
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._fit_state import FitState, RowsInfo
+from polymeans._fit_state import FitState
+from polymeans._rows import RowsInfo
 from polymeans._validation import check_rows, check_weights, is_name
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
+from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.engine.labelling import n_multiplications
 from polymeans.engine.linear_assigner import linear_labels
 from polymeans.engine.lloyd import Run, descend
+from polymeans.engine.runners import LocalRunner
 from polymeans.parameters.transformed import check_parameters, check_start
 from polymeans.spaces.embedding import canonical, prepared
 from polymeans.spaces.fitting import Fitting, Ridge, begin_fitting
@@ -235,8 +238,9 @@ class TransformedKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -260,8 +264,9 @@ class TransformedKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -279,8 +284,9 @@ class TransformedKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -351,6 +357,9 @@ class TransformedKMeans(CentroidEstimator):
     def _check_own_parameters(self) -> None:
         check_parameters(self)
 
+    def _check_blocks_suffice(self) -> None:
+        raise NotImplementedError("TransformedKMeans takes no blocks yet. Use rows in memory.")
+
     def _check_start(self, info: RowsInfo) -> Any:
         return check_start(self, info)
 
@@ -366,7 +375,8 @@ class TransformedKMeans(CentroidEstimator):
 
     def _find_space(self, state: TransformedState) -> None:
         X = canonical(state.all_rows())
-        weights = np.concatenate([weights for _, weights in state.sources])
+        assert isinstance(state.rows, tuple)
+        weights = state.rows[1]
         generator = np.random.default_rng(state.rng.randint(2**31, size=4))
         rho = None if is_name(self.rho, "auto") else float(self.rho)
         if self.lam is not None:
@@ -376,7 +386,7 @@ class TransformedKMeans(CentroidEstimator):
             X, weights, self._space_spec(X), ridge, self.n_clusters, generator
         )
         # What is clustered has few coordinates for each row: it is kept in one piece.
-        state.sources = [(rows, weights)]
+        state.rows = rows, weights
 
     def _space_spec(self, X: Any) -> SpaceSpec:
         """The space that the parameters mean for these rows."""
@@ -395,6 +405,7 @@ class TransformedKMeans(CentroidEstimator):
 
     def _start(self, state: TransformedState) -> BaseCodebook:
         labels, fitting = state.start, state.fitting
+        assert isinstance(state.runner, LocalRunner)  # rows in few coordinates are in memory
         if isinstance(labels, str):
             labels = fitting.first_labels(
                 state.runner, labels, self.n_clusters, self.max_iter, state.rng
@@ -404,6 +415,7 @@ class TransformedKMeans(CentroidEstimator):
     def _refined(self, run: Run, state: TransformedState) -> Run:
         if self.refine is None:
             return run
+        assert isinstance(state.runner, LocalRunner)
         labels = exchange_rows(state.runner, run.labels, self.n_clusters)
         if (labels == run.labels).all():
             return run
@@ -420,14 +432,15 @@ class TransformedKMeans(CentroidEstimator):
 
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
-    ) -> tuple[NDArray[np.int32], float]:
+    ) -> tuple[NDArray[np.int32], Measured]:
+        nothing = Measured(ExactSum(), (np.nan,))
         with self._threads(n_multiplications(X, self._n_centroids)), np.errstate(all="ignore"):
             if self._space is not None:
                 inside = self._space.coordinates(X) / self._learned_metric.scale
             else:
                 inside = prepared(X, self._unit, self.spherical_)
                 inside = inside if self._origin is None else inside - self._origin
-            return linear_labels(inside, self._slopes, self._offsets), np.nan
+            return linear_labels(inside, self._slopes, self._offsets), nothing
 
     # --- what a fit leaves -------------------------------------------------------------------
 

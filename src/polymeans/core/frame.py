@@ -81,6 +81,7 @@ class Frame:
     dtype: np.dtype[Any]
     is_sparse: bool
     spherical: bool  #: rows count by their direction only: they have length one
+    zeros_count: bool  #: rows without a direction have weight, since there are no others
     unit: float
     weight_unit: float
     shift: NDArray[Any]  #: (n_used,) subtracted from rows and centroids for fast scores
@@ -160,6 +161,9 @@ class MeasuredFrame(Frame):
     mean: NDArray[np.float64]  #: (n_used,) ``Σ w x / W``
     total_square: float  #: ``Σ w |x - o|²``; infinite if that is out of range
     spread: float  #: ``Σ w |x - mean|²``; infinite if that is out of range
+    n_stored: int  #: entries of all rows
+    unweighted: bool  #: all weights are one
+    n_directionless: int  #: rows of zeros where only directions count
 
     @property
     def mean_variance(self) -> float:

@@ -47,6 +47,7 @@ def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
         dtype=X.dtype,
         is_sparse=False,
         spherical=False,
+        zeros_count=False,
         unit=1.0,
         weight_unit=1.0,
         shift=shift,

@@ -183,10 +183,7 @@ def _finish(
 ) -> Run:
     """Make labels, centroids and inertia agree with what a user will hold."""
     frame = runner.frame
-    if not settled:
-        runner.assign(codebook)
-    explicit = codebook.explicit(frame)
-    runner.confirm(explicit)
+    explicit = runner.conclude(codebook, settled)
     inertia = np.nan
     if explicit is codebook:
         if not settled:
@@ -196,8 +193,8 @@ def _finish(
     run.codebook, run.labels = explicit, runner.labels()
     accurate = inertia >= _ACCURATE * frame.total_square  # not if it is NaN
     # Products of weights and rows far from zero are rounded there, not where they are measured.
-    accurate &= not frame.shifted or bool((runner.weights == 1.0).all())
-    if codebook.by_rows and (not accurate or any(len(b.directionless) for b in runner.blocks)):
+    accurate &= not frame.shifted or frame.unweighted
+    if codebook.by_rows and (not accurate or frame.n_directionless > 0):
         run.inertia = runner.measure_in_user_units(explicit)
     else:
         run.inertia = frame.to_user(inertia)

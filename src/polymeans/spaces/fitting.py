@@ -91,7 +91,7 @@ class Fitting:
         return self.heaviest * self.length * self.length
 
     def first_labels(
-        self, runner: BaseRunner, start: str, n_clusters: int, max_iter: int, rng: RandomState
+        self, runner: LocalRunner, start: str, n_clusters: int, max_iter: int, rng: RandomState
     ) -> NDArray[np.int32]:
         """Labels of k-means in the space, or of its starting centers.
 
