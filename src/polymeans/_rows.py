@@ -16,7 +16,7 @@ from polymeans.blocks.read_ahead import read_ahead
 from polymeans.core.contracts import Rows
 from polymeans.engine.placement import Placement
 from polymeans.engine.prepared import Source
-from polymeans.engine.streamed import Streamed
+from polymeans.engine.streamed import Streamed, refuse_two_weights
 
 #: What a fit works on: rows and weights in memory, or wherever blocks are.
 FitRows = Source | Placement
@@ -94,10 +94,7 @@ def _with_weights(
         for block in ahead:
             rows, weights = block if isinstance(block, tuple) else (block, None)
             if weights is not None and given is not None:
-                raise ValueError(
-                    "sample_weight was given, but the blocks of X bring weights of their own. "
-                    "Leave one of the two out."
-                )
+                refuse_two_weights()
             n_rows = rows.shape[0]
             if given is not None:
                 weights = given[first : first + n_rows]
@@ -109,6 +106,8 @@ def weights_beside(sample_weight: Any, blocks: CheckedBlocks) -> NDArray[np.floa
     """Weights given as an argument, checked; None if there are none."""
     if sample_weight is None:
         return None
+    if blocks.brings_weights:
+        refuse_two_weights()
     shape = blocks.n_samples, blocks.n_features
     return check_weights(sample_weight, RowsInfo(shape, blocks.dtype, 0, False))
 

@@ -16,6 +16,10 @@ from polymeans.engine.prepared_blocks import block_of_some
 from polymeans.engine.runners import BaseRunner
 from polymeans.engine.survey import measure
 
+#: Share of the rows: if fewer moved in an iteration, totals are corrected by those that move in the
+#: next one. Taking a row out and putting it in again costs twice as much as adding it anew.
+_MANY = 0.25
+
 
 class BlockRunner(BaseRunner):
     """Rows in several blocks, each labelled and added up anew in every iteration.
@@ -67,9 +71,15 @@ class BlockRunner(BaseRunner):
         self._visit(codebook, self._measures)
 
     def _visit(self, codebook: BaseCodebook, measured: bool) -> None:
-        found: visits.Pass = self.placement.reduce(visits.assign_and_add_up, codebook, measured)
+        # Sums are exact, so that correcting them by the rows that moved gives the same bits.
+        known, few = self._totals, _MANY * self.frame.n_samples
+        corrected = known is not None and self._all_changes().n_moved < few
+        found: visits.Pass = self.placement.reduce(
+            visits.assign_and_add_up, codebook, measured, corrected
+        )
         self._forget_totals()
-        self._totals, self._changes = found.statistics, found.changes
+        self._totals = known + found.statistics if corrected else found.statistics
+        self._changes = found.changes
         if found.inertia is not None:
             self._measured = codebook, found.inertia
 
@@ -128,8 +138,7 @@ class BlockRunner(BaseRunner):
             at = order[np.searchsorted(self._far.numbers[order], rows)]
             few = block_of_some(self._far.rows[at], self._far.weights[at], self.frame)
             wants = self._needs, self._sizes
-            totals = totals - visits.totals_of(few, self._far.labels[at], *wants)
-            totals = totals + visits.totals_of(few, labels, *wants)
+            totals = totals + visits.correction(few, self._far.labels[at], labels, *wants)
         else:
             totals = None
         self._forget_totals()

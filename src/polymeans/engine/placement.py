@@ -173,6 +173,7 @@ class LocalPlacement(ABC):
                 own = () if per_block is None else per_block[position]
                 # No name for the block: it is freed before the next one is waited for.
                 yield function(next(blocks), self.kept[number], *own, *args)
+            next(blocks, None)  # the last one is done, too
 
     def map(
         self,

@@ -51,12 +51,17 @@ def block_of(
     return DenseBlock(part.values.reshape(part.shape), weights, frame, first, directionless, norms)
 
 
-def block_of_some(rows: Rows, weights: NDArray[np.float64], frame: Frame) -> Block:
+def block_of_some(
+    rows: Rows,
+    weights: NDArray[np.float64],
+    frame: Frame,
+    norms: NDArray[np.float64] | None = None,
+) -> Block:
     """A block of rows that are in the engine's coordinates already."""
     if hasattr(rows, "indptr"):
         indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
-        return SparseBlock(indptr, indices, rows.data, weights, frame)
-    return DenseBlock(rows, weights, frame)
+        return SparseBlock(indptr, indices, rows.data, weights, frame, norms=norms)
+    return DenseBlock(rows, weights, frame, norms=norms)
 
 
 def renumbered(part: PreparedRows, rank: NDArray[np.int32]) -> NDArray[Any]:

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,12 +74,17 @@ class Streamed(LocalPlacement):
             return seen_block(RawBlock(rows, None), kept, self._frame)
         if self._weights is not None:
             if weights is not None:
-                raise ValueError(
-                    "sample_weight was given, but the blocks of X bring weights of their own. "
-                    "Leave one of the two out."
-                )
+                refuse_two_weights()
             weights = self._weights[kept.first : kept.first + kept.n_samples]
         return RawBlock(rows, weights)
+
+
+def refuse_two_weights() -> NoReturn:
+    """Raise because weights come with the blocks and beside them."""
+    raise ValueError(
+        "sample_weight was given, but the blocks of X bring weights of their own. Leave one of "
+        "the two out."
+    )
 
 
 class _Some:

@@ -26,6 +26,7 @@ from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.distances import distances_apart, distances_in_user_units, own_distances
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.placement import Kept
+from polymeans.engine.prepared_blocks import block_of_some
 
 
 @dataclass
@@ -87,15 +88,27 @@ class FarRows:
 
 
 def assign_and_add_up(
-    block: Block, kept: Kept, codebook: BaseCodebook, measured: bool = False
+    block: Block,
+    kept: Kept,
+    codebook: BaseCodebook,
+    measured: bool = False,
+    corrected: bool = False,
 ) -> Pass:
-    """Label a block's rows and add them up; if ``measured``, add up their distances too."""
+    """Label a block's rows and add them up; if ``measured``, add up their distances too.
+
+    If ``corrected``, statistics are what the totals of the labels before have to be corrected by.
+    """
     before = kept.labels_or_none_yet()
     labels = nearest_labels(block, codebook, before)
     kept.previous, kept.labels = before, labels
     inertia = own_inertia(block, kept, codebook) if measured else None
-    changes = changes_of(kept, codebook.n_clusters)
-    return Pass(changes, totals_of(block, labels, *wants_of(codebook)), inertia)
+    changes, wants = changes_of(kept, codebook.n_clusters), wants_of(codebook)
+    if not corrected:
+        return Pass(changes, totals_of(block, labels, *wants), inertia)
+    moved = np.flatnonzero(before != labels)
+    rows, norms = some_rows(block, kept, moved)
+    few = block_of_some(rows, block.weights[moved], block.frame, norms)
+    return Pass(changes, correction(few, before[moved], labels[moved], *wants), inertia)
 
 
 def add_up(block: Block, kept: Kept, needs: str, sizes: tuple[int, ...]) -> Any:
@@ -219,6 +232,17 @@ def totals_of(block: Block, labels: NDArray[np.int32], needs: str, sizes: tuple[
     if needs == "cells":
         return cell_statistics(block, labels, sizes[0], frame.total_square)
     return mass_statistics(block.weights, frame.mass_ladder, labels, sizes[0])
+
+
+def correction(
+    block: Block,
+    before: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    needs: str,
+    sizes: tuple[int, ...],
+) -> Any:
+    """What totals change by if all rows of a block get other labels."""
+    return totals_of(block, labels, needs, sizes) - totals_of(block, before, needs, sizes)
 
 
 def nearest_labels(
