@@ -6,8 +6,7 @@ An estimator gives its codebook and its starts; the rest is the same for all.
 import logging
 import math
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
@@ -25,7 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
 from polymeans._first_import import import_numba
-from polymeans._fit_state import FitState, RowsInfo, all_or_nothing
+from polymeans._fit_state import FitState, all_or_nothing
+from polymeans._hooks import EstimatorHooks
+from polymeans._rows import FitRows, RowsInfo, checked_blocks, is_blocks, rows_to_fit
 from polymeans._validation import (
     check_integer,
     check_n_threads,
@@ -36,21 +37,16 @@ from polymeans._validation import (
     check_weights,
     is_name,
 )
-from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.exact_sums import ExactSum
-from polymeans.core.frame import Frame
 from polymeans.core.threads import Threads
 from polymeans.engine.assignment import make_codebook
-from polymeans.engine.distances import (
-    distances_to_all,
-    inertia_in_user_units,
-    own_distances,
-)
+from polymeans.engine.block_runner import BlockRunner
+from polymeans.engine.distances import distances_to_all
 from polymeans.engine.journal import Journal
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
-from polymeans.engine.lloyd import Run, Step, descend
-from polymeans.engine.prepared import Source
-from polymeans.engine.runners import BlockRunner, LocalRunner
+from polymeans.engine.lloyd import Run, Step, descend, is_better
+from polymeans.engine.measured import Measured
+from polymeans.engine.runners import LocalRunner
 from polymeans.engine.survey import glance
 
 logger = logging.getLogger("polymeans")
@@ -59,10 +55,6 @@ logger = logging.getLogger("polymeans")
 #: as starting a pool of threads, see docs/explanation/constants.rst.
 _POOLED = 2**24
 
-#: Relative difference of inertia that rounding centroids to float32 can cause: below it, a run is
-#: better than another only if its clusters are others.
-_ROUNDING = 1e-6
-
 
 class CentroidEstimator(
     CallbackSupportMixin,
@@ -70,11 +62,11 @@ class CentroidEstimator(
     TransformerMixin,
     ClusterMixin,
     BaseEstimator,
-    ABC,
+    EstimatorHooks,
 ):
     """Base of estimators that run Lloyd's loop over some codebook.
 
-    Subclasses give the abstract methods below; those after them may be changed.
+    Subclasses give the abstract methods of :class:`~polymeans._hooks.EstimatorHooks`.
     """
 
     #: Fits solve small linear systems, for which BLAS gets one thread.
@@ -98,8 +90,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -117,16 +110,18 @@ class CentroidEstimator(
         with all_or_nothing(self):
             self._check_parameters()
             journal = None if checkpoint is None else Journal(checkpoint)
-            rows = check_rows(self, X, reset=True)
-            weights = check_weights(sample_weight, rows)
+            if is_blocks(X):
+                self._check_blocks_suffice()
+            rows = rows_to_fit(self, X, sample_weight)
+            named = hasattr(self, "feature_names_in_")
             data = {
                 # Rows without the names that were given would be warned about in each callback.
-                "X": X if hasattr(self, "feature_names_in_") else rows,
+                "X": rows[0] if isinstance(rows, tuple) and not named else X,
                 "y": y,
                 "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
             }
             try:
-                best = self._fit([(rows, weights)], data, journal=journal)
+                best = self._fit(rows, data, journal)
             except np.linalg.LinAlgError as error:
                 raise ValueError(
                     f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
@@ -137,16 +132,10 @@ class CentroidEstimator(
         self._warn(best)
         return self
 
-    def _fit(
-        self,
-        sources: Sequence[Source],
-        data: dict[str, Any],
-        blocks: bool = False,
-        journal: Journal | None = None,
-    ) -> Run:
-        """Fit to checked rows, in one piece or (``blocks``) block by block."""
+    def _fit(self, rows: FitRows, data: dict[str, Any], journal: Journal | None = None) -> Run:
+        """Fit to checked rows, in one piece or block by block."""
         self._fix_parameters()
-        info = RowsInfo.of(sources)
+        info = RowsInfo.of(rows)
         start = self._check_start(info)
         n_runs = self._n_runs(start)
         rng = check_seed(self.random_state)
@@ -154,7 +143,7 @@ class CentroidEstimator(
             journal.begin(rng)
             journal.expect("parameters", self._identity())
         progress = FitProgress(self, n_runs, self.max_iter, data)
-        state = self._state_class(sources, start, rng)
+        state = self._state_class(rows, start, rng)
         best: Run | None = None
         work = self._passes() * info.n_stored * self._n_requested
         # Squares of extreme values may be out of range: what is infinite then is looked after.
@@ -162,12 +151,11 @@ class CentroidEstimator(
             self._find_space(state)
             given = not isinstance(start, str) and not callable(start)
             largest = self._largest_center(start) if given and not self._spherical else 0.0
-            if blocks:
-                state.runner = BlockRunner(state.sources, self._spherical, largest, self._unit_of)
+            how = self._spherical, largest, self._unit_of
+            if isinstance(state.rows, tuple):
+                state.runner = LocalRunner(state.rows[0], state.rows[1], *how)
             else:
-                state.runner = LocalRunner(
-                    *state.sources[0], self._spherical, largest, self._unit_of
-                )
+                state.runner = BlockRunner(state.rows, *how)
             if journal is not None:
                 journal.expect("rows", state.frame.identity())
                 state.runner.journal = journal
@@ -195,12 +183,12 @@ class CentroidEstimator(
                         run.inertia,
                         run.n_iter,
                     )
-                if best is None or _is_better(run, best):
+                if best is None or is_better(run, best):
                     best = run
                 if progress.end_run(lambda run=run: self._attributes(run, state)):
                     break
             assert best is not None  # there is one run at least
-            self._settle(best, state, sources)
+            self._settle(best, state, rows, data["X"])
             attributes = self._attributes(best, state)
         for name, value in attributes.items():
             setattr(self, name, value)
@@ -214,8 +202,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -235,8 +224,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -254,8 +244,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -263,16 +254,22 @@ class CentroidEstimator(
             Index of the nearest centroid, the lowest among equals.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        if is_blocks(X):
+            return np.concatenate([self._predict(rows) for rows, _ in checked_blocks(self, X)])
+        return self._predict(check_rows(self, X, reset=False))
+
+    def _predict(self, X: Any) -> NDArray[np.int32]:
+        """Labels of checked rows."""
         return self._label(X, np.ones(X.shape[0]))[0]
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Distance of each row to each centroid.
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -280,7 +277,12 @@ class CentroidEstimator(
             Euclidean distances (cosine distances where the estimator's metric is "cosine").
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        if is_blocks(X):
+            return (self._transform(rows) for rows, _ in checked_blocks(self, X))
+        return self._transform(check_rows(self, X, reset=False))
+
+    def _transform(self, X: Any) -> NDArray[Any]:
+        """Distances of checked rows to each centroid."""
         dtype, centers = X.dtype, self.cluster_centers_
         if dtype != centers.dtype:
             X, centers = X.astype(np.float64, copy=False), centers.astype(np.float64, copy=False)
@@ -294,8 +296,9 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -307,9 +310,14 @@ class CentroidEstimator(
             Minus the weighted sum of squared (or cosine) distances.
         """
         check_is_fitted(self)
+        if is_blocks(X):
+            parts = [
+                self._label(*block, measure=True)[1]
+                for block in checked_blocks(self, X, sample_weight)
+            ]
+            return -float(sum(parts[1:], parts[0]))
         X = check_rows(self, X, reset=False)
-        _, inertia = self._label(X, check_weights(sample_weight, X), measure=True)
-        return -inertia
+        return -float(self._label(X, check_weights(sample_weight, X), measure=True)[1])
 
     @property
     def _n_features_out(self) -> int:
@@ -326,100 +334,6 @@ class CentroidEstimator(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    # --- what subclasses give ----------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def _n_requested(self) -> int:
-        """Number of centroids that the parameters ask for."""
-
-    @abstractmethod
-    def _check_own_parameters(self) -> None:
-        """Raise if a parameter cannot be used, whatever the rows are."""
-
-    @abstractmethod
-    def _check_start(self, info: RowsInfo) -> Any:
-        """The start: a method's name, a callable, or vectors or labels checked for these rows."""
-
-    @abstractmethod
-    def _n_runs(self, start: Any) -> int:
-        """How many starts to make."""
-
-    @abstractmethod
-    def _start(self, state: Any) -> BaseCodebook:
-        """The codebook of one start."""
-
-    @abstractmethod
-    def _vectors(self, codebook: Any, state: Any) -> dict[str, Any]:
-        """Attributes that methods of a fitted estimator need, for callbacks during a fit."""
-
-    @abstractmethod
-    def _attributes(self, run: Run, state: Any) -> dict[str, Any]:
-        """Everything a fit leaves on the estimator."""
-
-    @abstractmethod
-    def _fitted_vectors(self) -> list[NDArray[Any]]:
-        """What the fitted centroids are made of."""
-
-    @abstractmethod
-    def _codebook(self, frame: Frame, vectors: list[NDArray[Any]]) -> BaseCodebook:
-        """The fitted centroids, for rows of this frame."""
-
-    @abstractmethod
-    def _warn(self, run: Run) -> None:
-        """Warn about an outcome that is likely not what was meant."""
-
-    # --- what subclasses may change ----------------------------------------------------------
-
-    @property
-    def _spherical(self) -> bool:
-        """Whether rows count by their direction only."""
-        return False
-
-    @property
-    def _algorithm(self) -> str:
-        """How labels are found, where there is a choice."""
-        return "auto"
-
-    def _fix_parameters(self) -> None:
-        """Keep the parameters that say what fitted vectors mean: they may change after a fit."""
-
-    def _find_space(self, state: Any) -> None:
-        """Replace the state's sources by rows in the coordinates they are clustered in."""
-
-    def _into_space(self, X: Any) -> Any:
-        """Rows in the coordinates the fit has chosen."""
-        return X
-
-    def _refined(self, run: Run, state: Any) -> Run:
-        """The outcome of a start, improved by other means than Lloyd's loop."""
-        return run
-
-    def _passes(self) -> int:
-        """Work of a fit, in multiples of one pass of plain k-means over the rows."""
-        return 1
-
-    @property
-    def _shift_tol(self) -> float:
-        """Shift of the centroids, relative to the spread of the rows, at which to stop."""
-        return float(self.tol)
-
-    def _kind_of(self, codebook: BaseCodebook) -> str | None:
-        """Kind of assigner for new rows; None: the codebook's own."""
-        return None
-
-    def _inertia_codebook(self, frame: Frame, codebook: BaseCodebook) -> BaseCodebook:
-        """The centroids distances are measured to, given the codebook that labelled the rows."""
-        return codebook
-
-    def _largest_center(self, vectors: Any) -> float:
-        """Largest absolute coordinate a centroid made of these vectors can have."""
-        return sum(float(np.abs(part).max()) for part in vectors)
-
-    def _inertia_scale(self) -> float:
-        """What the engine's squared distances are multiplied by."""
-        return 1.0
 
     # --- the parts of a fit ------------------------------------------------------------------
 
@@ -454,17 +368,18 @@ class CentroidEstimator(
         kept = {name: parameters[name] for name in parameters.keys() - {"n_threads", "verbose"}}
         return kept | {"class": type(self).__name__}
 
-    def _settle(self, run: Run, state: Any, sources: Sequence[Source]) -> None:
+    def _settle(self, run: Run, state: Any, rows: FitRows, X: Any) -> None:
         """Give rows of extreme scale the labels that ``predict`` will give them.
 
         In the unit of the largest entries small centroids may have lost digits, which in the
         unit of new rows they have; rows without weight may have been hidden from the fit.
         """
-        if state.frame.unit == 1.0 and not state.frame.guarded:
+        if state.frame.unit == 1.0 and not state.frame.hides:
             return
         for name, value in self._vectors(run.codebook, state).items():
             setattr(self, name, value)
-        run.labels = np.concatenate([self._label(X, weights)[0] for X, weights in sources])
+        parts = [rows] if isinstance(rows, tuple) else checked_blocks(self, X)
+        run.labels = np.concatenate([self._label(part, weights)[0] for part, weights in parts])
 
     def _report(self, step: Step, progress: FitProgress, codebook: Any, state: Any) -> bool:
         if isinstance(self.verbose, Integral) and int(self.verbose) > 1:
@@ -480,14 +395,14 @@ class CentroidEstimator(
 
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
-    ) -> tuple[NDArray[np.int32], float]:
+    ) -> tuple[NDArray[np.int32], Measured]:
         """Labels for the fitted centroids, and the inertia if ``measure``."""
         vectors = self._fitted_vectors()
         # Labels are defined for centroids as they are fitted: of two dtypes the wider one counts.
         if X.dtype != vectors[0].dtype:
             X = X.astype(np.float64, copy=False)
             vectors = [part.astype(np.float64, copy=False) for part in vectors]
-        inertia = np.nan
+        inertia = Measured(ExactSum(), (np.nan,))
         with self._threads(n_multiplications(X, self._n_centroids)), np.errstate(all="ignore"):
             X = self._into_space(X)
             largest = 0.0 if self._spherical else self._largest_center(vectors)
@@ -498,10 +413,8 @@ class CentroidEstimator(
             labels = label_block(block, codebook, self._kind_of(codebook))
             if measure:
                 centers = self._inertia_codebook(block.frame, codebook)
-                distances = own_distances(block, centers, labels)
-                measured = float(ExactSum.of(distances, block.weights))
-                inertia = inertia_in_user_units([block], centers, [labels], measured)
-        return labels, inertia * self._inertia_scale()
+                inertia = Measured.of(block, centers, labels, self._inertia_scale())
+        return labels, inertia
 
 
 def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:
@@ -514,14 +427,3 @@ def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None
             ConvergenceWarning,
             stacklevel=4 + HAS_CALLBACKS,
         )
-
-
-def _is_better(run: Run, best: Run) -> bool:
-    """Whether a run has lower inertia, and not only the same clusters in another order."""
-    if run.inertia >= best.inertia:
-        return False
-    if run.inertia < best.inertia * (1 - _ROUNDING):
-        return True
-    forward = np.full(run.codebook.n_clusters, -1)
-    forward[run.labels] = best.labels
-    return bool((forward[run.labels] != best.labels).any())

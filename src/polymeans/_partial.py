@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polymeans._base import CentroidEstimator
-from polymeans._fit_state import FitState, RowsInfo, all_or_nothing
+from polymeans._fit_state import FitState, all_or_nothing
+from polymeans._rows import RowsInfo
 from polymeans._validation import (
     check_initial_centers,
     check_n_threads,
@@ -198,10 +199,10 @@ class BatchEstimator(CentroidEstimator):
 
     def _begin(self, X: Any, weights: NDArray[np.float64]) -> Memory:
         """Set the vectors of a start in the first batch; nothing is remembered yet."""
-        info = RowsInfo.of([(X, weights)])
+        info = RowsInfo.of((X, weights))
         start = self._check_first_start(info)
         given = not isinstance(start, str) and not callable(start)
-        state = self._state_class([(X, weights)], start, check_seed(self.random_state))
+        state = self._state_class((X, weights), start, check_seed(self.random_state))
         largest = self._largest_center(start) if given and not self._spherical else 0.0
         state.runner = LocalRunner(X, weights, self._spherical, largest, self._unit_of)
         for name, value in self._vectors(self._start(state), state).items():

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._base import CentroidEstimator, warn_of_missing_clusters
-from polymeans._fit_state import FitState, RowsInfo
+from polymeans._fit_state import FitState
+from polymeans._rows import RowsInfo, refuse_callable_start
 from polymeans._validation import (
     call_init,
     check_choice,
@@ -31,7 +32,11 @@ class SeededEstimator(CentroidEstimator):
     def _check_own_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1)
         if isinstance(self.init, str):
-            check_choice("init", self.init, tuple(METHODS), "Or give an array or a callable.")
+            choices = ("auto", *METHODS)
+            check_choice("init", self.init, choices, "Or give an array or a callable.")
+
+    def _check_blocks_suffice(self) -> None:
+        refuse_callable_start(self.init)
 
     def _check_start(self, info: RowsInfo) -> Any:
         if info.shape[0] < self.n_clusters:
@@ -43,13 +48,15 @@ class SeededEstimator(CentroidEstimator):
 
     def _check_init(self, info: RowsInfo) -> Any:
         """The same for any number of rows."""
+        if is_name(self.init, "auto"):
+            return "k-means++" if info.in_memory else "k-means||"
         if isinstance(self.init, str) or callable(self.init):
             return self.init
         return [self._check_centers(self.init, info.shape[1], info.dtype)]
 
     def _check_centers(self, centers: Any, n_features: int, dtype: np.dtype[Any]) -> NDArray[Any]:
         choices = (
-            f"one of {', '.join(map(repr, METHODS))}, a callable, or an array of shape "
+            f"one of {', '.join(map(repr, ('auto', *METHODS)))}, a callable, or an array of shape "
             "(n_clusters, n_features)"
         )
         shape = (self.n_clusters, n_features)

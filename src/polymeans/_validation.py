@@ -217,23 +217,37 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
             f"Negative values in data passed to `sample_weight` (smallest: {smallest:g}). "
             "Drop the rows or set their weight to zero."
         )
-    if not np.isfinite(weights.sum()):
+    least = float(weights[weights > 0].min(initial=np.inf))
+    check_weight_range(least, float(weights.max()), float(weights.sum()))
+    return weights
+
+
+def check_weight_range(smallest: float, largest: float, total: float) -> None:
+    """Raise if weights are all zero, or so far apart that some would be lost.
+
+    Parameters
+    ----------
+    smallest, largest : float
+        Of the positive ones; infinite and 0 if there are none.
+    total : float
+        Of all of them.
+    """
+    if not np.isfinite(total):
         raise ValueError(
-            f"The sum of sample_weight overflows (largest: {weights.max():g}). Divide the weights "
+            f"The sum of sample_weight overflows (largest: {largest:g}). Divide the weights "
             "by their largest value; only their ratios matter for the clusters."
         )
-    if weights.max() / _WIDEST_WEIGHTS > weights[weights > 0].min(initial=np.inf):
+    if largest / _WIDEST_WEIGHTS > smallest:
         raise ValueError(
-            f"sample_weight ranges from {weights[weights > 0].min():g} to {weights.max():g}; "
+            f"sample_weight ranges from {smallest:g} to {largest:g}; "
             f"beyond a factor of {_WIDEST_WEIGHTS:.0e} the smaller ones are lost in rounding. Set "
             "them to zero, or leave their rows out."
         )
-    if not weights.any():
+    if largest == 0:
         raise ValueError(
             "Sample weights must contain at least one non-zero number, got only zeros. "
             "Leave sample_weight out to count all rows alike."
         )
-    return weights
 
 
 def check_initial_centers(

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._fit_state import FitState, RowsInfo
+from polymeans._fit_state import FitState
 from polymeans._partial import BatchEstimator, weights_of_clusters
+from polymeans._rows import RowsInfo, refuse_callable_start
 from polymeans._validation import call_init, check_range, is_name
 from polymeans.codebooks.aggregation import combine, digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
@@ -213,8 +214,9 @@ class KhatriRaoKMeans(BatchEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -266,6 +268,9 @@ class KhatriRaoKMeans(BatchEstimator):
     def _combined_by(self) -> str:
         return self._aggregator
 
+    def _check_blocks_suffice(self) -> None:
+        refuse_callable_start(self.init)
+
     def _check_start(self, info: RowsInfo) -> Any:
         warm = self._warm_vectors(info)
         if warm is not None:
@@ -301,7 +306,8 @@ class KhatriRaoKMeans(BatchEstimator):
         if not isinstance(start, str):
             return make_grid(frame, start, self.aggregator, stored)
         if len(sizes) == 1:
-            method = start if start in METHODS else "k-means++"
+            quick_to_read = "k-means++" if state.in_memory else "k-means||"
+            method = start if start in METHODS else quick_to_read
             return codebook_of_rows(runner, choose_rows(runner, method, sizes[0], rng))
         if start == "naive":
             return make_grid(frame, self._decomposed_kmeans(runner, rng), self.aggregator, stored)

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans._fit_state import FitState, RowsInfo
+from polymeans._fit_state import FitState
 from polymeans._partial import BatchEstimator, weights_of_clusters
+from polymeans._rows import RowsInfo
 from polymeans._seeded import SeededEstimator
 from polymeans._validation import check_choice, is_name
 from polymeans.codebooks.base import BaseCodebook
@@ -48,13 +49,14 @@ class KMeans(BatchEstimator, SeededEstimator):
         With "cosine", rows count by their direction only and centroids have length one
         (spherical k-means). Rows of zeros have no direction: they get label 0 and count for
         nothing.
-    init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
-            default="k-means++"
+    init : {"auto", "k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
+            default="auto"
         Where to begin. "k-means++": greedy, the best of ``2 + log(n_clusters)`` candidates each
         time, and the same choice as scikit-learn for the same ``random_state``. "k-means||": a few
-        rounds of drawing many rows at once. "afk-mc2": sampled by Markov chains, for thousands of
-        clusters. "random": rows at random. An array of shape (n_clusters, n_features), or a
-        callable ``init(X, n_clusters, random_state)`` that returns one.
+        rounds of drawing many rows at once. "auto": the first of them, or the second for rows in
+        :class:`~polymeans.blocks.Blocks`, which it reads four times. "afk-mc2": sampled by Markov
+        chains, for thousands of clusters. "random": rows at random. An array of shape (n_clusters,
+        n_features), or a callable ``init(X, n_clusters, random_state)`` that returns one.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
         otherwise.
@@ -144,7 +146,7 @@ class KMeans(BatchEstimator, SeededEstimator):
         n_clusters: int = 8,
         *,
         metric: str = "euclidean",
-        init: Any = "k-means++",
+        init: Any = "auto",
         n_init: Any = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,

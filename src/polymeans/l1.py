@@ -69,13 +69,14 @@ class L1KMeans(SeededEstimator):
         Center of the ball. "zero": as Sculley, the centroids themselves are sparse. "mean": that of
         the rows, as if they had been centered first. "median": of k-means' centroids, feature by
         feature. Centroids are then sparse except for this vector, which no row is multiplied by.
-    init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
-            default="k-means++"
+    init : {"auto", "k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
+            default="auto"
         Where to begin. "k-means++": greedy, the best of ``2 + log(n_clusters)`` candidates each
         time, and the same choice as scikit-learn for the same ``random_state``. "k-means||": a few
-        rounds of drawing many rows at once. "afk-mc2": sampled by Markov chains, for thousands of
-        clusters. "random": rows at random. An array of shape (n_clusters, n_features), or a
-        callable ``init(X, n_clusters, random_state)`` that returns one.
+        rounds of drawing many rows at once. "auto": the first of them, or the second for rows in
+        :class:`~polymeans.blocks.Blocks`, which it reads four times. "afk-mc2": sampled by Markov
+        chains, for thousands of clusters. "random": rows at random. An array of shape (n_clusters,
+        n_features), or a callable ``init(X, n_clusters, random_state)`` that returns one.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
         otherwise.
@@ -166,7 +167,7 @@ class L1KMeans(SeededEstimator):
         radius: Any = "auto",
         n_nonzeros: int | None = None,
         offset: str = "zero",
-        init: Any = "k-means++",
+        init: Any = "auto",
         n_init: Any = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,

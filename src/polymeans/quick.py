@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS, FitProgress
 from polymeans._fit_state import FitState
+from polymeans._rows import is_blocks
 from polymeans._seeded import SeededEstimator
 from polymeans._validation import check_range, check_rows
 from polymeans.codebooks.base import BaseCodebook
@@ -101,13 +102,14 @@ class QuickKMeans(SeededEstimator):
         False: the factors of converged k-means are kept as they are.
     effort : float, default=1.0
         Multiple of the usual work that goes into finding a start: 0.25 is quick, 4 is thorough.
-    init : {"k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
-            default="k-means++"
+    init : {"auto", "k-means++", "k-means||", "afk-mc2", "random"}, array-like or callable, \
+            default="auto"
         Where to begin. "k-means++": greedy, the best of ``2 + log(n_clusters)`` candidates each
         time, and the same choice as scikit-learn for the same ``random_state``. "k-means||": a few
-        rounds of drawing many rows at once. "afk-mc2": sampled by Markov chains, for thousands of
-        clusters. "random": rows at random. An array of shape (n_clusters, n_features), or a
-        callable ``init(X, n_clusters, random_state)`` that returns one.
+        rounds of drawing many rows at once. "auto": the first of them, or the second for rows in
+        :class:`~polymeans.blocks.Blocks`, which it reads four times. "afk-mc2": sampled by Markov
+        chains, for thousands of clusters. "random": rows at random. An array of shape (n_clusters,
+        n_features), or a callable ``init(X, n_clusters, random_state)`` that returns one.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
         otherwise.
@@ -209,7 +211,7 @@ class QuickKMeans(SeededEstimator):
         offset: str = "auto",
         refit: bool = True,
         effort: float = 1.0,
-        init: Any = "k-means++",
+        init: Any = "auto",
         n_init: Any = "auto",
         max_iter: int = 50,
         tol: float = 1e-4,
@@ -246,8 +248,9 @@ class QuickKMeans(SeededEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
@@ -255,7 +258,11 @@ class QuickKMeans(SeededEstimator):
             Index of the nearest factored centroid, the lowest among equals.
         """
         check_is_fitted(self)
-        rows = check_rows(self, X, reset=False, finite=False)
+        if is_blocks(X):
+            return super().predict(X)
+        return self._predict(check_rows(self, X, reset=False, finite=False))
+
+    def _predict(self, rows: Any) -> NDArray[np.int32]:
         table = self._table()
         large = n_multiplications(rows, len(table)) >= SMALL_WORK
         if large and self.assignment_ == "factored" and rows.dtype == table.dtype:
@@ -367,7 +374,8 @@ class QuickKMeans(SeededEstimator):
         assert isinstance(old, FactoredCodebook)
         if old.update is None or remaining <= 0:
             return run
-        counts = runner.statistics_of(run.labels, old).counts
+        counts = runner.mass_totals(run.labels, old.n_clusters).counts
+        runner.adopt(run.labels, old)
         rows, targets = relocations(runner, old, counts)
         if not len(rows):
             return run

@@ -1,7 +1,10 @@
 """k-means in a metric that is learned together with the clusters."""
 
+import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,19 +14,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import CentroidEstimator, warn_of_missing_clusters
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._fit_state import FitState, RowsInfo
+from polymeans._fit_state import FitState
+from polymeans._rows import RowsInfo, checked_blocks, is_blocks
 from polymeans._validation import check_rows, check_weights, is_name
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
+from polymeans.core import threads as core_threads
+from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.engine.labelling import n_multiplications
 from polymeans.engine.linear_assigner import linear_labels
 from polymeans.engine.lloyd import Run, descend
-from polymeans.parameters.transformed import check_parameters, check_start
-from polymeans.spaces.embedding import canonical, prepared
-from polymeans.spaces.fitting import Fitting, Ridge, begin_fitting
+from polymeans.engine.measured import Measured
+from polymeans.engine.runners import LocalRunner
+from polymeans.parameters.transformed import (
+    check_blocks_suffice,
+    check_parameters,
+    check_start,
+    space_of,
+    unsettled,
+)
+from polymeans.spaces.beginning import begin
+from polymeans.spaces.embedding import prepared
+from polymeans.spaces.fitting import Fitting, Ridge
 from polymeans.spaces.learned_metric import LearnedMetric, exchange_rows
-from polymeans.spaces.spec import SpaceSpec, specify_space
 
 
 @dataclass
@@ -230,21 +244,23 @@ class TransformedKMeans(CentroidEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Rows in the learned space, where Euclidean distances are the learned metric.
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
 
         Returns
         -------
         transformed : ndarray of shape (n_samples, n_components_)
             Measured from the mean of the fitted rows.
         """
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        return super().transform(X)
+
+    def _transform(self, X: Any) -> NDArray[Any]:
         return self._transformed(X, "transform").astype(X.dtype, copy=False)
 
     def _transformed(self, X: Any, method: str) -> NDArray[np.float64]:
@@ -260,8 +276,9 @@ class TransformedKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -279,8 +296,9 @@ class TransformedKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
+            memory are given as :class:`~polymeans.blocks.Blocks`.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -292,8 +310,13 @@ class TransformedKMeans(CentroidEstimator):
             The metric is ``rho (W + rho I)^-1``: Euclid's for large ``rho``.
         """
         check_is_fitted(self)
+        if is_blocks(X):
+            blocks = checked_blocks(self, X, sample_weight)
+            return math.fsum(self._score(*block) for block in blocks)
         X = check_rows(self, X, reset=False)
-        weights = check_weights(sample_weight, X)
+        return self._score(X, check_weights(sample_weight, X))
+
+    def _score(self, X: Any, weights: NDArray[np.float64]) -> float:
         inside = self._transformed(X, "score")
         own = self.centers_in_space_[self._label(X, weights)[0]]
         return -2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))
@@ -351,6 +374,13 @@ class TransformedKMeans(CentroidEstimator):
     def _check_own_parameters(self) -> None:
         check_parameters(self)
 
+    def _check_blocks_suffice(self) -> None:
+        check_blocks_suffice(self)
+
+    @property
+    def _block_multiple(self) -> int:
+        return core_threads.PRODUCT_ROWS
+
     def _check_start(self, info: RowsInfo) -> Any:
         return check_start(self, info)
 
@@ -365,36 +395,16 @@ class TransformedKMeans(CentroidEstimator):
     # --- the space, starts and steps ---------------------------------------------------------
 
     def _find_space(self, state: TransformedState) -> None:
-        X = canonical(state.all_rows())
-        weights = np.concatenate([weights for _, weights in state.sources])
         generator = np.random.default_rng(state.rng.randint(2**31, size=4))
-        rho = None if is_name(self.rho, "auto") else float(self.rho)
-        if self.lam is not None:
-            rho = float(self.lam) * (1 + float(self.mu)) / float(self.mu)
-        ridge = Ridge(rho, float(self.mu))
-        rows, weights, state.fitting = begin_fitting(
-            X, weights, self._space_spec(X), ridge, self.n_clusters, generator
-        )
+        ridge = Ridge.of(self.rho, self.lam, float(self.mu))
         # What is clustered has few coordinates for each row: it is kept in one piece.
-        state.sources = [(rows, weights)]
-
-    def _space_spec(self, X: Any) -> SpaceSpec:
-        """The space that the parameters mean for these rows."""
-        simple = self.refine is None and self.algorithm == "profile"
-        return specify_space(
-            X,
-            self.n_clusters,
-            embedding=self.embedding,
-            n_components=self.n_components,
-            spherical=self.spherical,
-            kernel=self.kernel,
-            kernel_params=self.kernel_params,
-            solver=self.solver,
-            gradients_suffice=simple and not is_name(self.init, "mixed"),
+        state.rows, state.fitting = begin(
+            state.rows, partial(space_of, self), ridge, self.n_clusters, generator
         )
 
     def _start(self, state: TransformedState) -> BaseCodebook:
         labels, fitting = state.start, state.fitting
+        assert isinstance(state.runner, LocalRunner)  # rows in few coordinates are in memory
         if isinstance(labels, str):
             labels = fitting.first_labels(
                 state.runner, labels, self.n_clusters, self.max_iter, state.rng
@@ -404,6 +414,7 @@ class TransformedKMeans(CentroidEstimator):
     def _refined(self, run: Run, state: TransformedState) -> Run:
         if self.refine is None:
             return run
+        assert isinstance(state.runner, LocalRunner)
         labels = exchange_rows(state.runner, run.labels, self.n_clusters)
         if (labels == run.labels).all():
             return run
@@ -420,14 +431,15 @@ class TransformedKMeans(CentroidEstimator):
 
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
-    ) -> tuple[NDArray[np.int32], float]:
+    ) -> tuple[NDArray[np.int32], Measured]:
+        nothing = Measured(ExactSum(), (np.nan,))
         with self._threads(n_multiplications(X, self._n_centroids)), np.errstate(all="ignore"):
             if self._space is not None:
                 inside = self._space.coordinates(X) / self._learned_metric.scale
             else:
                 inside = prepared(X, self._unit, self.spherical_)
                 inside = inside if self._origin is None else inside - self._origin
-            return linear_labels(inside, self._slopes, self._offsets), np.nan
+            return linear_labels(inside, self._slopes, self._offsets), nothing
 
     # --- what a fit leaves -------------------------------------------------------------------
 
@@ -484,17 +496,5 @@ class TransformedKMeans(CentroidEstimator):
 
     def _warn(self, run: Run) -> None:
         warn_of_missing_clusters(run.labels, self.n_clusters)
-        if not getattr(run.codebook, "settled", True):
-            warnings.warn(
-                'algorithm="alternating" did not settle: the smaller rho is, the slower transform '
-                'and targets follow each other. Use algorithm="profile" or a larger rho.',
-                ConvergenceWarning,
-                stacklevel=3 + HAS_CALLBACKS,
-            )
-        if not getattr(run.codebook.solve, "settled", True):
-            warnings.warn(
-                'solver="cg" did not settle: the smaller rho is, the more steps it takes. Use a '
-                'larger rho, or solver="exact" where rows or features are few.',
-                ConvergenceWarning,
-                stacklevel=3 + HAS_CALLBACKS,
-            )
+        for message in unsettled(run.codebook):
+            warnings.warn(message, ConvergenceWarning, stacklevel=3 + HAS_CALLBACKS)

@@ -17,9 +17,11 @@ from polymeans.codebooks.orthogonal import OrthogonalCodebook, make_views
 from polymeans.core.contracts import Codebook
 from polymeans.core.statistics import KnownSums
 from polymeans.engine.assignment import grid_codebook, make_codebook
+from polymeans.engine.block_runner import BlockRunner
 from polymeans.engine.blocks import DenseBlock, SparseBlock
 from polymeans.engine.lloyd import descend
-from polymeans.engine.runners import BlockRunner, LocalRunner
+from polymeans.engine.placement import Held
+from polymeans.engine.runners import LocalRunner
 from polymeans.factorization.update import PairUpdate
 
 SIZES = (3, 4)
@@ -197,7 +199,7 @@ def test_statistics_of_parts_add_up(name, kind, labels):
     weights = np.random.default_rng(2).random(X.shape[0])
     whole = LocalRunner(X, weights)
     edges = [0, 1, 90, 91, 250, 400]
-    parts = BlockRunner([(X[lo:hi], weights[lo:hi]) for lo, hi in pairwise(edges)])
+    parts = BlockRunner(Held([(X[lo:hi], weights[lo:hi]) for lo, hi in pairwise(edges)]))
     codebook = book_of(name, whole)
     one, other = (runner.statistics_of(labels, codebook) for runner in (whole, parts))
     np.testing.assert_array_equal(one.mass, other.mass)
@@ -228,7 +230,7 @@ def test_additive_and_multiplicative_grids_say_what_they_need():
 
 def test_what_a_runner_cannot_give_is_refused_before_any_work():
     X = rows_of("dense")
-    runner = BlockRunner([(X[:100], np.ones(100)), (X[100:], np.ones(300))])
+    runner = BlockRunner(Held([(X[:100], np.ones(100)), (X[100:], np.ones(300))]))
     codebook = LearnedMetricCodebook(
         12, runner.frame.n_used, RHO, 0.0, solve=lambda targets: targets
     )

@@ -389,7 +389,7 @@ def test_callbacks_see_iterations_and_can_stop(blobs, documents, kind, metric):
         ({"n_clusters": 2.5}, "n_clusters"),
         ({"n_clusters": "many"}, "n_clusters"),
         ({"metric": "manhattan"}, r"metric must be one of 'euclidean', 'cosine', got 'manhattan'"),
-        ({"init": "kmeans"}, "init must be one of 'k-means"),
+        ({"init": "kmeans"}, "init must be one of 'auto', 'k-means"),
         ({"init": np.zeros((3, 2))}, "does not match"),
         ({"init": np.full((2, 12), np.nan)}, "init contains NaN"),
         ({"init": object()}, "init must be"),

@@ -17,6 +17,7 @@ from polymeans import (
     TransformedKMeans,
 )
 from polymeans._validation import check_rows, check_weights
+from polymeans.engine.placement import Held
 from tests.marks import long
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -50,13 +51,15 @@ def weights_for(n, weighted):
 
 def fit_in_blocks(model, X, weights, n_blocks):
     """The same fit through the runner that adds up blocks, cut unevenly."""
+    if isinstance(model.init, str) and model.init == "auto":
+        model.set_params(init="k-means++")  # as for rows in memory
     model._check_parameters()
     X = check_rows(model, X, reset=True)
     weights = check_weights(weights, X)
     cuts = np.random.default_rng(n_blocks).choice(np.arange(1, X.shape[0]), n_blocks - 1, False)
     edges = [0, *np.sort(cuts), X.shape[0]]
     sources = [(X[lo:hi], weights[lo:hi]) for lo, hi in pairwise(edges)]
-    model._fit(sources, {"X": X, "metadata": {}}, blocks=True)
+    model._fit(Held(sources), {"X": X, "metadata": {}})
     return model
 
 
@@ -183,6 +186,8 @@ def test_spaces_in_blocks_and_threads(make, monkeypatch):
     weights = weights_for(len(X), True)
     reference = make(random_state=0, n_threads=1).fit(X, sample_weight=weights)
     assert_same(reference, make(random_state=0, n_threads=2).fit(X, sample_weight=weights))
+    if isinstance(reference, TransformedKMeans) or reference.whiten:
+        return  # their blocks begin at certain rows, see tests/out_of_core
     for n_blocks in (1, 7):
         assert_same(reference, fit_in_blocks(make(random_state=0), X, weights, n_blocks))
 

@@ -8,7 +8,7 @@ their files is opened.
 from polymeans.blocks.arrow import from_arrow
 from polymeans.blocks.csr_files import from_csr_files
 from polymeans.blocks.hdf5 import from_hdf5
-from polymeans.blocks.labels import write_labels
+from polymeans.blocks.labels import label_blocks, write_labels
 from polymeans.blocks.npy import from_npy
 from polymeans.blocks.parquet import from_parquet
 from polymeans.blocks.protocol import Blocks
@@ -25,6 +25,7 @@ __all__ = [
     "from_parquet",
     "from_sequence",
     "from_zarr",
+    "label_blocks",
     "read_ahead",
     "write_labels",
 ]

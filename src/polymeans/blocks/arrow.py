@@ -99,6 +99,7 @@ def from_arrow(
         stored=chosen.dtype,
         is_sparse=False,
         name=_name(data, filters),
+        feature_names=chosen.feature_names,
         places=tuple(place(block, names) for block in blocks),
         stamps=tuple(
             tuple(dict.fromkeys(stamp for piece in block for stamp in stamps[piece.part]))

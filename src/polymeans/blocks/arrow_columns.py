@@ -38,6 +38,13 @@ class Columns:
         return self.features[-1].first + self.features[-1].width
 
     @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features, if each is a column of its own."""
+        if any(column.is_list for column in self.features):
+            return None
+        return tuple(column.name for column in self.features)
+
+    @property
     def names(self) -> list[str]:
         names = [column.name for column in self.features]
         return names if self.weight is None else [*names, self.weight]

@@ -34,6 +34,7 @@ class Announcement:
     name: str  #: of the source, for errors
     places: tuple[str, ...] = ()  #: where each block lies, for errors
     stamps: tuple[tuple[Stamp, ...], ...] = ()  #: files that each block is read from
+    feature_names: tuple[str, ...] | None = None  #: where columns have names
 
 
 class CheckedBlocks(Blocks):
@@ -89,6 +90,16 @@ class CheckedBlocks(Blocks):
     @property
     def sizes(self) -> tuple[int, ...]:
         return self._announced.sizes
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the columns, where they have some."""
+        return self._announced.feature_names
+
+    @property
+    def brings_weights(self) -> bool | None:
+        """Whether blocks come with weights; None: unknown, because none was read yet."""
+        return self._weights is not None or self._brings_weights
 
     def __len__(self) -> int:
         return len(self.sizes)

@@ -1,7 +1,8 @@
-"""Labels of all rows into a file, block by block."""
+"""Labels of all rows block by block, and into a file."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,8 +12,49 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from polymeans._validation import check_integer
+from polymeans.blocks.checked import check_blocks
+from polymeans.blocks.protocol import Blocks
+from polymeans.blocks.read_ahead import read_ahead
 
 _LARGEST = np.iinfo(np.int32).max
+
+
+def label_blocks(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
+    """Labels of one block after the other, each read while the one before is labelled.
+
+    **Idea.** ``model.predict(blocks)`` returns the labels of all rows at once, 4 bytes each. This
+    hands them out as they are found, for :func:`write_labels` or any other use.
+
+    **Use when** labels of all rows do not fit into memory, or are wanted block by block. **Do not
+    use** otherwise: ``model.predict(blocks)`` is simpler.
+
+    **Cost.** One pass over the blocks, and memory for two of them.
+
+    Parameters
+    ----------
+    model : estimator
+        Anything fitted that has ``predict``.
+    blocks : Blocks
+        Rows to label.
+
+    Yields
+    ------
+    labels : ndarray of shape (n_rows,)
+        ``model.predict`` of the rows of each block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.blocks import from_sequence, label_blocks
+    >>> blocks = from_sequence(np.array([[0.0], [1.0], [9.0], [8.0]]), block_rows=2)
+    >>> model = KMeans(2, random_state=0).fit(blocks)
+    >>> [int(np.ptp(labels)) for labels in label_blocks(model, blocks)]
+    [0, 0]
+    """
+    with closing(read_ahead(check_blocks(blocks))) as ahead:
+        for block in ahead:
+            yield model.predict(block[0] if isinstance(block, tuple) else block)
 
 
 def write_labels(
@@ -34,7 +76,8 @@ def write_labels(
         The file to write. A file of this name is replaced when the new one is complete, and stays
         as it is if anything goes wrong.
     labels : iterable of arrays
-        Integers, one for each row of a block, in the order of the rows.
+        Integers, one for each row of a block, in the order of the rows, for instance
+        ``label_blocks(model, blocks)``.
     n_samples : int
         How many labels there will be.
 

@@ -1,6 +1,6 @@
 """Reading the next block while the present one is worked on."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 
 from polymeans._validation import check_integer
@@ -8,7 +8,7 @@ from polymeans.blocks.checked import refuse_one_shot
 from polymeans.blocks.protocol import Block, Blocks
 
 
-def read_ahead(blocks: Blocks, start: int = 0) -> Iterator[Block]:
+def read_ahead(blocks: Blocks, start: int = 0) -> Generator[Block, None, None]:
     """Blocks one after the other, each read in a thread while the one before is worked on.
 
     **Idea.** Reading waits for the disk and computing waits for the processor. A thread that is
@@ -45,7 +45,7 @@ def read_ahead(blocks: Blocks, start: int = 0) -> Iterator[Block]:
     return _ahead(blocks, int(start))
 
 
-def _ahead(blocks: Blocks, start: int) -> Iterator[Block]:
+def _ahead(blocks: Blocks, start: int) -> Generator[Block, None, None]:
     n_blocks = len(blocks)
     if start == n_blocks:
         return

@@ -81,13 +81,37 @@ class Frame:
     dtype: np.dtype[Any]
     is_sparse: bool
     spherical: bool  #: rows count by their direction only: they have length one
+    zeros_count: bool  #: rows without a direction have weight, since there are no others
     unit: float
     weight_unit: float
     shift: NDArray[Any]  #: (n_used,) subtracted from rows and centroids for fast scores
     shifted: bool  #: whether that is not zero
     guarded: bool  #: some rows or centroids may be too long for fast scores
+    hides: bool  #: rows without weight are zeros, and labelled when centroids are known
     order: NDArray[np.int64]  #: (n_used,) the user's number of each feature (sparse rows)
     rank: NDArray[np.int32]  #: (n_features,) the way back, -1: no row has it (sparse rows)
+
+    @classmethod
+    def of_dense(
+        cls, n_samples: int, shift: NDArray[Any], shifted: bool, unit: float = 1.0
+    ) -> "Frame":
+        """For dense rows of the shift's type, of which no more is known."""
+        return Frame(
+            n_samples=n_samples,
+            n_features=len(shift),
+            dtype=shift.dtype,
+            is_sparse=False,
+            spherical=False,
+            zeros_count=False,
+            unit=unit,
+            weight_unit=1.0,
+            shift=shift,
+            shifted=shifted,
+            guarded=False,
+            hides=False,
+            order=np.empty(0, dtype=np.int64),
+            rank=np.empty(0, dtype=np.int32),
+        )
 
     @property
     def n_used(self) -> int:
@@ -161,6 +185,9 @@ class MeasuredFrame(Frame):
     total_square: float  #: ``Σ w |x - o|²``; infinite if that is out of range
     spread: float  #: ``Σ w |x - mean|² / reach²``
     reach: float  #: a power of two, 1 unless that sum is out of range without it
+    n_stored: int  #: entries of all rows
+    unweighted: bool  #: all weights are one
+    n_directionless: int  #: rows of zeros where only directions count
 
     @property
     def mean_variance(self) -> float:

@@ -81,15 +81,27 @@ class CellStatistics:
         )
 
     def __add__(self, other: "CellStatistics") -> "CellStatistics":
-        return replace(
-            self,
-            counts=self.counts + other.counts,
-            mass_rungs=self.mass_rungs + other.mass_rungs,
-            rungs=self.rungs + other.rungs,
-            changed=np.arange(len(self.counts)),
-            version=object(),
-            _sums=None,
-            _stale=None,
+        return self._with(
+            self.counts + other.counts,
+            self.mass_rungs + other.mass_rungs,
+            self.rungs + other.rungs,
+        )
+
+    def __sub__(self, other: "CellStatistics") -> "CellStatistics":
+        return self._with(
+            self.counts - other.counts,
+            self.mass_rungs - other.mass_rungs,
+            self.rungs - other.rungs,
+        )
+
+    def _with(
+        self,
+        counts: NDArray[np.int64],
+        mass_rungs: NDArray[np.float64],
+        rungs: NDArray[np.float64],
+    ) -> "CellStatistics":
+        return CellStatistics(
+            self.frame, self.total_square, counts, mass_rungs, rungs, np.arange(len(counts))
         )
 
     @property
@@ -192,6 +204,15 @@ class MarginalStatistics:
             counts=self.counts + other.counts,
             mass_rungs=self.mass_rungs + other.mass_rungs,
             rungs=self.rungs + other.rungs,
+            _sums=None,
+        )
+
+    def __sub__(self, other: "MarginalStatistics") -> "MarginalStatistics":
+        return replace(
+            self,
+            counts=self.counts - other.counts,
+            mass_rungs=self.mass_rungs - other.mass_rungs,
+            rungs=self.rungs - other.rungs,
             _sums=None,
         )
 

@@ -160,11 +160,14 @@ class MarginalAccount:
         else:
             rungs = self._stacked
         frame = self.accounts[0].statistics.frame
-        return MarginalStatistics(frame, frame.total_square, self.sizes, *self._masses, rungs)
+        masses = self._masses
+        totals = masses.counts, masses.rungs, rungs
+        return MarginalStatistics(frame, frame.total_square, self.sizes, *totals)
 
     def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
         """Follow the labels from ``previous`` to ``labels``."""
-        self._masses = mass_statistics(self.block, labels, self.n_clusters)
+        weights, ladder = self.block.weights, self.block.measured.mass_ladder
+        self._masses = mass_statistics(weights, ladder, labels, self.n_clusters)
         if self.by_cell:
             self.accounts[0].update(previous, labels)
         else:
@@ -194,15 +197,16 @@ class DeferredAccount:
     @property
     def statistics(self) -> DeferredStatistics:
         """What the rows add up to under the labels of the last update."""
-        frame = self.block.measured
+        frame, masses = self.block.measured, self._masses
         return DeferredStatistics(
-            frame, frame.total_square, *self._masses, feature_sums=self._feature_sums
+            frame, frame.total_square, masses.counts, masses.rungs, self._feature_sums
         )
 
     def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
         """Follow the labels from ``previous`` to ``labels``."""
         self._labels = labels.copy()
-        self._masses = mass_statistics(self.block, labels, self.n_clusters)
+        weights, ladder = self.block.weights, self.block.measured.mass_ladder
+        self._masses = mass_statistics(weights, ladder, labels, self.n_clusters)
         return Change.of_everything(int(np.count_nonzero(previous != labels)), self.n_clusters)
 
     def _feature_sums(self, first: int, last: int) -> NDArray[np.float64]:

@@ -1,13 +1,29 @@
 """Totals of a block's rows under given labels: the additive half of an iteration."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.core.exact_sums import Ladder
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
+
+
+@dataclass(frozen=True)
+class MassTotals:
+    """Rows of positive weight, and the rungs of the mass, of each cluster."""
+
+    counts: NDArray[np.int64]  #: (k,)
+    rungs: NDArray[np.float64]  #: (k, n_mass_rungs)
+
+    def __add__(self, other: "MassTotals") -> "MassTotals":
+        return MassTotals(self.counts + other.counts, self.rungs + other.rungs)
+
+    def __sub__(self, other: "MassTotals") -> "MassTotals":
+        return MassTotals(self.counts - other.counts, self.rungs - other.rungs)
 
 
 def cell_statistics(
@@ -60,27 +76,26 @@ def marginal_statistics(
 ) -> MarginalStatistics:
     """Totals of a block's rows under given labels, set by set."""
     n_clusters = int(np.prod(sizes))
-    masses = mass_statistics(block, labels, n_clusters)
+    masses = mass_statistics(block.weights, block.measured.mass_ladder, labels, n_clusters)
     parts = []
     stride = n_clusters
     for h in sizes:
         stride //= h
         digits = labels // np.int32(stride) % np.int32(h)
         parts.append(cell_statistics(block, digits, h, total_square).rungs)
-    return MarginalStatistics(
-        block.measured, total_square, tuple(sizes), *masses, np.concatenate(parts)
-    )
+    totals = masses.counts, masses.rungs, np.concatenate(parts)
+    return MarginalStatistics(block.measured, total_square, tuple(sizes), *totals)
 
 
 def mass_statistics(
-    block: Block, labels: NDArray[np.int32], n_clusters: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    weights: NDArray[np.float64], ladder: Ladder, labels: NDArray[np.int32], n_clusters: int
+) -> MassTotals:
     """Rows of positive weight, and the rungs of the mass, of each cluster."""
     from polymeans.kernels.cluster_sums import add_masses
     from polymeans.kernels.groups import count_labels
 
     counts = np.zeros(n_clusters, dtype=np.int64)
-    count_labels(labels, block.weights, counts)
-    rungs = np.zeros((n_clusters, block.measured.mass_ladder.n_rungs))
-    add_masses(labels, block.weights, block.measured.mass_ladder.magics, rungs)
-    return counts, rungs
+    count_labels(labels, weights, counts)
+    rungs = np.zeros((n_clusters, ladder.n_rungs))
+    add_masses(labels, weights, ladder.magics, rungs)
+    return MassTotals(counts, rungs)

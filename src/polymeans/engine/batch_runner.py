@@ -5,14 +5,14 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.contracts import Rows
-from polymeans.core.exact_sums import ExactSum, Ladder
+from polymeans.core.exact_sums import Ladder
 from polymeans.core.frame import Frame, MeasuredFrame
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.engine.accumulate import cell_statistics, marginal_statistics
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block
-from polymeans.engine.distances import own_distances
 from polymeans.engine.nearest import decide_contested
+from polymeans.engine.placement import Held
 from polymeans.engine.runners import BaseRunner
 from polymeans.engine.survey import glance
 
@@ -48,19 +48,21 @@ class BatchRunner(BaseRunner):
         by_set: bool,
     ) -> None:
         self.block: Block = glance(X, weights, spherical, largest_center)
-        self.block.frame = self.frame = plain_frame(self.block.frame)
-        self.blocks = [self.block]
+        self.block.frame = self.frame = plain_frame(self.block.frame, self.block.n_stored)
+        held = Held.of_block(self.block)
+        self.placement, self._kept = held, held.kept[0]
         self.by_set = by_set
 
     def begin(self, codebook: BaseCodebook, algorithm: str = "lloyd") -> None:
         """Forget all labels."""
-        self._start_labels()
+        self._kept.labels = np.full(self.block.n_samples, -1, dtype=np.int32)
         self._sizes = codebook.sizes
 
     def assign(self, codebook: BaseCodebook) -> None:
         """Give each row its nearest centroid; bounds would not pay within two assignments."""
-        labels = self._labels[0]
-        self._previous = [labels.copy()]
+        assert self._kept.labels is not None  # it has begun
+        self._kept.previous, labels = self._kept.labels, self._kept.labels.copy()
+        self._kept.labels = labels
         make_assigner(self.block, codebook, "lloyd").assign(codebook, labels, labels)
         decide_contested(self.block, codebook, labels)
 
@@ -71,27 +73,35 @@ class BatchRunner(BaseRunner):
             return marginal_statistics(self.block, labels, self._sizes, np.inf)
         return cell_statistics(self.block, labels, int(np.prod(self._sizes)), np.inf)
 
-    def measure(self, codebook: BaseCodebook) -> float:
-        """Weighted squared distances of all rows to their centroids."""
-        distances = own_distances(self.block, codebook, self._labels[0])
-        return float(ExactSum.of(distances, self.block.weights))
-
     def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
         """Give some rows other labels."""
-        self._labels[0][rows] = labels
+        assert self._kept.labels is not None
+        self._kept.labels[rows] = labels
+
+    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+        """Begin, and give all rows labels from outside."""
+        self.begin(codebook)
+        self._kept.labels = labels.copy()
+
+    @property
+    def n_moved(self) -> int:
+        """Rows whose label is another one than before the last assignment."""
+        return int(np.count_nonzero(self._kept.labels != self._kept.previous))
 
     def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
         """Nothing is kept that depends on where centroids were."""
 
-    def confirm(self, explicit: BaseCodebook) -> None:
-        """Correct the labels for the explicit form of the codebook they were assigned for."""
+    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+        """Give each row its label for the codebook's explicit form, which is returned."""
+        explicit = codebook.explicit(self.frame)
         self.assign(explicit)
+        return explicit
 
     def end(self) -> None:
         """Nothing is kept but the labels."""
 
 
-def plain_frame(frame: Frame) -> MeasuredFrame:
+def plain_frame(frame: Frame, n_stored: int) -> MeasuredFrame:
     """The same frame for sums that are rounded as they are added up, and without totals."""
     known = {name: getattr(frame, name) for name in Frame.__dataclass_fields__}
     return MeasuredFrame(
@@ -103,4 +113,7 @@ def plain_frame(frame: Frame) -> MeasuredFrame:
         total_square=np.inf,
         spread=np.inf,
         reach=1.0,
+        n_stored=n_stored,
+        unweighted=False,
+        n_directionless=0,
     )

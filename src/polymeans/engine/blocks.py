@@ -118,6 +118,8 @@ class SparseBlock(_Rows):
         Number of the first row among the rows of all blocks.
     directionless : ndarray of int, default=None
         Rows of zeros where only directions count: their label is 0, whatever the centroids are.
+    norms : ndarray of shape (n_samples,), default=None
+        Of the rows, if they are known.
     """
 
     is_sparse: ClassVar[bool] = True
@@ -131,6 +133,7 @@ class SparseBlock(_Rows):
         frame: Frame,
         first: int = 0,
         directionless: NDArray[np.int64] | None = None,
+        norms: NDArray[np.float64] | None = None,
     ) -> None:
         from polymeans.kernels import prepare
         from polymeans.kernels.rows import SparseArrays
@@ -141,9 +144,11 @@ class SparseBlock(_Rows):
         self.values32 = values.astype(np.float32, copy=False)
         self.lengths = np.diff(indptr)
         self.directionless = np.empty(0, np.int64) if directionless is None else directionless
-        self.norms = np.empty(self.n_samples)
-        # Of directions too: rounding makes their length not quite one.
-        self.each(lambda lo, hi: prepare.row_norms(indptr, values, lo, hi, self.norms))
+        if norms is None:
+            norms = np.empty(self.n_samples)
+            # Of directions too: rounding makes their length not quite one.
+            self.each(lambda lo, hi: prepare.row_norms(indptr, values, lo, hi, norms))
+        self.norms: NDArray[np.float64] = norms
         self._transposed: tuple[NDArray[Any], ...] | None = None
 
     @property

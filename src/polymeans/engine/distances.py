@@ -1,6 +1,5 @@
 """How far each row of a block is from its own centroid, exactly."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
-from polymeans.core.exact_sums import ExactSum
+from polymeans.core.frame import Frame
 from polymeans.engine.blocks import Block
 from polymeans.engine.linear_assigner import metric_distances
 from polymeans.engine.nearest import outer_entries
@@ -65,30 +64,19 @@ def distances_to_all(block: Block, codebook: BaseCodebook, dtype: np.dtype[Any])
     return out
 
 
-def inertia_in_user_units(
-    blocks: Sequence[Block],
-    codebook: BaseCodebook,
-    labels: Sequence[NDArray[np.int32]],
-    measured: float,
-) -> float:
-    """``Σ w |x - v|²`` in the user's units, given what it comes to in the engine's.
-
-    From the rows where squares leave the range of float64 in the engine's units: infinite only if
-    they do in the user's.
-    """
-    frame = blocks[0].frame
-    if frame.unit == 1.0 or _LEAST < measured < np.inf:
-        return frame.to_user(measured)
-    total = ExactSum()
-    for block, own in zip(blocks, labels):
-        total += ExactSum.of(_distances_in_user_units(block, codebook, own), block.weights)
-    return float(total) * frame.weight_unit
+def is_in_range(frame: Frame, measured: float) -> bool:
+    """Whether ``Σ w |x - v|²`` in the engine's units tells what it is in the user's."""
+    return frame.unit == 1.0 or _LEAST < measured < np.inf
 
 
-def _distances_in_user_units(
+def distances_in_user_units(
     block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Squared distance of each row to its own centroid, plain and slow."""
+    """Squared distance of each row to its own centroid, plain and slow.
+
+    For where squares leave the range of float64 in the engine's units: they are infinite only if
+    they are in the user's.
+    """
     frame = block.frame
     centers = codebook.to_array(frame).astype(np.float64)
     out = np.empty(block.n_samples)
@@ -100,11 +88,9 @@ def _distances_in_user_units(
     return out
 
 
-def distances_apart(
-    block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
-) -> NDArray[np.float64]:
-    """The same, but zero where rounding alone could be the distance, and for rows of no weight."""
-    distances = np.where(block.weights > 0, own_distances(block, codebook, labels), 0.0)
+def distances_apart(block: Block, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distances, but zero where rounding alone could be one, and for rows of no weight."""
+    distances = np.where(block.weights > 0, distances, 0.0)
     away = float(np.linalg.norm(block.frame.origin))
     # A centroid is rounded, so its rows are this far from it though they are equal.
     roundoff = float(np.finfo(block.dtype).eps)

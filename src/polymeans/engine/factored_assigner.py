@@ -41,20 +41,7 @@ def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
         shifted = bool(np.sum(mean**2) > 16 * variance.sum())
     shift = (mean if shifted else np.zeros(X.shape[1])).astype(X.dtype)
     nothing = np.empty(0)
-    frame = Frame(
-        n_samples=X.shape[0],
-        n_features=X.shape[1],
-        dtype=X.dtype,
-        is_sparse=False,
-        spherical=False,
-        unit=1.0,
-        weight_unit=1.0,
-        shift=shift,
-        guarded=False,
-        shifted=shifted,
-        order=np.empty(0, dtype=np.int64),
-        rank=np.empty(0, dtype=np.int32),
-    )
+    frame = Frame.of_dense(X.shape[0], shift, shifted)
     return DenseBlock(X, nothing, frame, norms=nothing)
 
 

@@ -268,7 +268,7 @@ def _load(path: Path) -> dict[str, Any] | None:
 
 def _save(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     content = io.BytesIO()
-    np.savez(content, **arrays)
+    np.savez(content, allow_pickle=False, **arrays)
     _write(path, content.getvalue())
 
 

@@ -25,6 +25,10 @@ logger = logging.getLogger("polymeans")
 #: share of them is left.
 _ACCURATE = 1e-4
 
+#: Relative difference of inertia that rounding centroids to float32 can cause: below it, a run is
+#: better than another only if its clusters are others.
+_ROUNDING = 1e-6
+
 
 @dataclass
 class Step:
@@ -164,6 +168,17 @@ def _replay(run: Run, record: DescentRecord, on_step: Callable[[Step], bool]) ->
     run.n_relocated, run.converged = record.n_relocated, record.converged
 
 
+def is_better(run: Run, best: Run) -> bool:
+    """Whether a run has lower inertia, and not only the same clusters in another order."""
+    if run.inertia >= best.inertia:
+        return False
+    if run.inertia < best.inertia * (1 - _ROUNDING):
+        return True
+    forward = np.full(run.codebook.n_clusters, -1)
+    forward[run.labels] = best.labels
+    return bool((forward[run.labels] != best.labels).any())
+
+
 def _advance(
     runner: BaseRunner, codebook: BaseCodebook, statistics: Statistics, refit: bool
 ) -> tuple[float, NDArray[np.float64]]:
@@ -208,10 +223,7 @@ def _finish(
 ) -> Run:
     """Make labels, centroids and inertia agree with what a user will hold."""
     frame = runner.frame
-    if not settled:
-        runner.assign(codebook)
-    explicit = codebook.explicit(frame)
-    runner.confirm(explicit)
+    explicit = runner.conclude(codebook, settled)
     inertia = np.nan
     if explicit is codebook:
         if not settled:
@@ -221,8 +233,8 @@ def _finish(
     run.codebook, run.labels = explicit, runner.labels()
     accurate = inertia >= _ACCURATE * frame.total_square  # not if it is NaN
     # Products of weights and rows far from zero are rounded there, not where they are measured.
-    accurate &= not frame.shifted or bool((runner.weights == 1.0).all())
-    if codebook.by_rows and (not accurate or any(len(b.directionless) for b in runner.blocks)):
+    accurate &= not frame.shifted or frame.unweighted
+    if codebook.by_rows and (not accurate or frame.n_directionless > 0):
         run.inertia = runner.measure_in_user_units(explicit)
     else:
         run.inertia = frame.to_user(inertia)

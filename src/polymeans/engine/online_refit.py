@@ -96,18 +96,6 @@ def _frame(
     unit = power_of_two_unit(float(np.abs(known).max()))
     each = own[: memory.sizes[0]] if memory.by_set else own  # every row once
     means = np.where(each[:, None] > 0, memory.means[: len(each)] / unit, 0.0)
-    frame = Frame(
-        n_samples=len(known),
-        n_features=memory.means.shape[1],
-        dtype=vectors[0].dtype,
-        is_sparse=False,
-        spherical=False,
-        unit=unit,
-        weight_unit=1.0,
-        shift=(each / each.sum() @ means).astype(vectors[0].dtype),
-        shifted=True,
-        guarded=False,
-        order=np.empty(0, dtype=np.int64),
-        rank=np.empty(0, dtype=np.int32),
-    )
-    return plain_frame(frame)
+    shift = (each / each.sum() @ means).astype(vectors[0].dtype)
+    frame = Frame.of_dense(len(known), shift, shifted=True, unit=unit)
+    return plain_frame(frame, known.size)

@@ -1,16 +1,16 @@
 """Runners, which hold the rows: all of them in memory with totals that are corrected, or blocks.
 
 :class:`LocalRunner` keeps bounds, tables and sums from one iteration to the next. It is fast, and
-what it keeps is private to it. :class:`BlockRunner` keeps nothing but labels: every iteration
-labels each block from scratch and adds up its statistics. Both return the same bits.
+what it keeps is private to it. :class:`~polymeans.engine.block_runner.BlockRunner` keeps nothing
+but labels: every iteration labels each block from scratch and adds up its statistics. Both return
+the same bits.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
@@ -19,32 +19,27 @@ from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import (
     CellStatistics,
-    DeferredStatistics,
     GroupedStatistics,
     Statistics,
     rounded_mass,
 )
+from polymeans.engine import visits
 from polymeans.engine.accounts import (
     Account,
     CellAccount,
     DeferredAccount,
     MarginalAccount,
-    feature_rungs,
-    rounded_features,
 )
-from polymeans.engine.accumulate import cell_statistics, marginal_statistics, mass_statistics
+from polymeans.engine.accumulate import MassTotals
 from polymeans.engine.assigner import Assigner
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.changes import Change
-from polymeans.engine.distances import (
-    distances_apart,
-    inertia_in_user_units,
-    own_distances,
-)
+from polymeans.engine.distances import is_in_range
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.numerator_account import NumeratorAccount
-from polymeans.engine.prepared import Source
+from polymeans.engine.placement import Held, Placement, find_rows, first_rows, pieces
+from polymeans.engine.prepared import UnitOf
 from polymeans.engine.products import ScatterProducts
 from polymeans.engine.survey import measure
 
@@ -52,17 +47,31 @@ if TYPE_CHECKING:
     from polymeans.engine.journal import Journal
 
 
+@dataclass
+class KnownRows:
+    """Some rows that were brought here in a visit, so that they need not be asked for again."""
+
+    numbers: NDArray[np.int64]  #: rising
+    rows: Rows
+    norms: NDArray[np.float64]
+
+    def find(self, rows: NDArray[np.integer]) -> NDArray[np.int64] | None:
+        """Where some rows are; None unless all of them are here."""
+        places = np.searchsorted(self.numbers, rows)
+        places = np.minimum(places, len(self.numbers) - 1)
+        return places if (self.numbers[places] == rows).all() else None
+
+
 class BaseRunner(ABC):
     """What both runners share: rows by their numbers, and what is asked of all rows at the end."""
 
     frame: MeasuredFrame
-    blocks: Sequence[Block]
+    placement: Placement
     #: What can be asked of it beyond labels and totals.
     provides: frozenset[str] = frozenset({"feature_sums"})
     #: Where descents over these rows are recorded, so that a later fit can go on with them.
     journal: "Journal | None" = None
-    _labels: list[NDArray[np.int32]]  #: of each block
-    _previous: list[NDArray[np.int32]]  #: the same before the last assignment
+    _known: KnownRows | None = None
 
     @abstractmethod
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
@@ -77,6 +86,10 @@ class BaseRunner(ABC):
         """Statistics of the present labels."""
 
     @abstractmethod
+    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+        """Begin, and give all rows labels from outside."""
+
+    @abstractmethod
     def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
         """Give some rows other labels."""
 
@@ -85,117 +98,110 @@ class BaseRunner(ABC):
         """The codebook was refitted."""
 
     @abstractmethod
-    def confirm(self, explicit: BaseCodebook) -> None:
-        """Correct the labels for the explicit form of the codebook they were assigned for."""
+    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+        """Give each row its label for the codebook's explicit form, which is returned.
+
+        ``settled``: rows have the labels for the codebook already.
+        """
 
     @abstractmethod
     def end(self) -> None:
         """Let go of what only a descent needs; the labels stay."""
 
     @property
+    @abstractmethod
     def n_moved(self) -> int:
         """Rows whose label is another one than before the last assignment."""
-        return sum(
-            int(np.count_nonzero(now != before))
-            for now, before in zip(self._labels, self._previous)
-        )
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """Of all rows, in order."""
-        return _joined([block.weights for block in self.blocks])
+        return visits.joined(self.placement.recall(visits.weights_of))
 
     @property
     def n_stored(self) -> int:
         """Entries of all rows."""
-        return sum(block.n_stored for block in self.blocks)
+        return self.frame.n_stored
 
     def labels(self) -> NDArray[np.int32]:
         """The label of every row, in order."""
-        for block, labels in zip(self.blocks, self._labels):
-            labels[block.directionless] = 0
-        return _joined(self._labels)
+        return visits.joined(self.placement.recall(visits.labels_of))
 
     def measure(self, codebook: BaseCodebook) -> float:
         """Weighted squared distances of all rows to their centroids."""
-        total = ExactSum()
-        for block, labels in zip(self.blocks, self._labels):
-            total += ExactSum.of(own_distances(block, codebook, labels), block.weights)
-        return float(total)
+        return float(self._inertia(codebook))
+
+    def _inertia(self, codebook: BaseCodebook) -> ExactSum:
+        return self.placement.reduce(visits.own_inertia, codebook)
 
     def measure_in_user_units(self, codebook: BaseCodebook) -> float:
         """The same in the user's units; infinite only if it is there."""
-        return inertia_in_user_units(self.blocks, codebook, self._labels, self.measure(codebook))
+        measured = self.measure(codebook)
+        if is_in_range(self.frame, measured):
+            return self.frame.to_user(measured)
+        total = self.placement.reduce(visits.own_inertia_in_user_units, codebook)
+        return float(total) * self.frame.weight_unit
 
     def farthest(
         self, codebook: BaseCodebook, n_rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
         """Numbers, squared distances and labels of the rows farthest from their centroids."""
-        found = []
-        for block, own in zip(self.blocks, self._labels):
-            apart = distances_apart(block, codebook, own)
-            n_wanted = min(len(apart), n_rows)
-            # All of equal distance to the last one, so that numbers can decide among them.
-            least = -np.partition(-apart, n_wanted - 1)[n_wanted - 1]
-            chosen = np.flatnonzero(apart >= least)
-            chosen = chosen[np.argsort(-apart[chosen], kind="stable")[:n_wanted]]
-            found.append((block.first + chosen, apart[chosen], own[chosen]))
-        rows, distances, labels = (_joined(list(parts)) for parts in zip(*found))
-        order = np.lexsort((rows, -distances))[:n_rows]
-        return rows[order], distances[order], labels[order]
+        found = self._far_rows(codebook, n_rows)
+        return found.numbers, found.distances, found.labels
+
+    def _far_rows(self, codebook: BaseCodebook, n_rows: int) -> visits.FarRows:
+        return self.placement.reduce(visits.far_rows, codebook, n_rows)
 
     def take(self, rows: NDArray[np.integer]) -> NDArray[Any]:
         """Some rows by global number, as an array in engine coordinates."""
-        return self._gather(rows, lambda block, inside: block.dense_rows(inside))
+        some = self.rows_at(rows)
+        return some.toarray().astype(np.float64) if self.frame.is_sparse else some
 
     def rows_at(self, rows: NDArray[np.integer]) -> Rows:
         """The same in their own container."""
-        return self._gather(rows, lambda block, inside: block.rows_at(inside))
+        return self.rows_and_norms(rows)[0]
 
-    def matrix(self) -> Rows:
-        """All rows, in engine coordinates."""
-        return _stacked([block.matrix() for block in self.blocks])
+    def rows_and_norms(self, rows: NDArray[np.integer]) -> tuple[Rows, NDArray[np.float64]]:
+        """Some rows by global number, and their norms about the frame's origin."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if self._known is not None:
+            places = self._known.find(rows)
+            if places is not None:
+                return self._known.rows[places], self._known.norms[places]
+        if len(self.placement.sizes) == 1 or len(rows) == 0:
+            return self.placement.map(visits.some_rows, per_block=[(rows,)], only=[0])[0]
+        blocks, places_of = find_rows(self.placement, rows)
+        firsts = first_rows(self.placement.sizes)
+        own = [(rows[inside] - firsts[block],) for block, inside in zip(blocks, places_of)]
+        parts = self.placement.map(visits.some_rows, per_block=own, only=blocks)
+        back = np.argsort(np.concatenate(places_of), kind="stable")
+        found, norms = zip(*parts)
+        return visits.stacked(list(found))[back], np.concatenate(norms)[back]
 
-    def norms_of(self, rows: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Norms of some rows by global number, about the frame's origin."""
-        return self._gather(rows, lambda block, inside: block.norms[inside])
+    def remember(self, known: KnownRows | None) -> None:
+        """Have some rows at hand until others are, or :meth:`release` is called."""
+        self._known = known
 
     def masses(self, labels: NDArray[np.int32], n_clusters: int) -> NDArray[np.float64]:
         """Weight of the rows of each cluster under some labels, rounded once."""
-        total = np.zeros((n_clusters, self.frame.mass_ladder.n_rungs))
-        for block in self.blocks:
-            own = labels[block.first : block.first + block.n_samples]
-            total += mass_statistics(block, own, n_clusters)[1]
-        return rounded_mass(total)
+        return rounded_mass(self.mass_totals(labels, n_clusters).rungs)
+
+    def mass_totals(self, labels: NDArray[np.int32], n_clusters: int) -> MassTotals:
+        """Rows of positive weight and mass of each cluster under some labels: reads no rows."""
+        own = pieces(self.placement, labels)
+        ladder = self.frame.mass_ladder
+        found = self.placement.recall(visits.masses_of, ladder, n_clusters, per_block=own)
+        return sum(found[1:], found[0])
 
     def statistics_of(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> Any:
         """Totals of all rows under some labels, of the kind a codebook needs."""
-        self.begin(codebook)
-        for block, own in zip(self.blocks, self._labels):
-            own[:] = labels[block.first : block.first + block.n_samples]
+        self.adopt(labels, codebook)
         return self.add_up()
 
     def release(self) -> None:
         """Let go of what only seeding needs."""
-        for block in self.blocks:
-            block.release()
-
-    def _gather(self, rows: NDArray[np.integer], pick: Callable[[Block, NDArray], Rows]) -> Rows:
-        rows = np.asarray(rows)
-        if len(self.blocks) == 1:
-            return pick(self.blocks[0], rows)
-        parts, places = [], []
-        for block in self.blocks:
-            inside = np.flatnonzero((rows >= block.first) & (rows < block.first + block.n_samples))
-            if len(inside):
-                parts.append(pick(block, rows[inside] - block.first))
-                places.append(inside)
-        back = np.argsort(np.concatenate(places), kind="stable")
-        return _stacked(parts)[back]
-
-    def _start_labels(self) -> None:
-        self._labels = [np.full(block.n_samples, -1, dtype=np.int32) for block in self.blocks]
-        self._previous = [labels.copy() for labels in self._labels]
+        self._known = None
+        self.placement.release()
 
 
 class LocalRunner(BaseRunner):
@@ -221,19 +227,36 @@ class LocalRunner(BaseRunner):
         weights: NDArray[np.float64],
         spherical: bool = False,
         largest_center: float = 0.0,
-        unit_of: Literal["typical", "largest"] = "typical",
+        unit_of: UnitOf = "typical",
     ) -> None:
-        self.frame, blocks = measure([(X, weights)], spherical, largest_center, unit_of)
-        self.blocks = blocks
-        self.block: Block = blocks[0]
+        held = Held([(X, weights)])
+        self.frame = measure(held, spherical, largest_center, unit_of)
+        self.placement: Placement = held
+        self.block: Block = held.block()
+        self._kept = held.kept[0]
 
     def products(self) -> ScatterProducts:
         """The scatter ``X' D X`` of all rows, to multiply with."""
         return ScatterProducts(self.block.matrix(), self.block.weights)
 
+    def matrix(self) -> Rows:
+        """All rows, in engine coordinates."""
+        return self.block.matrix()
+
+    @property
+    def _labels(self) -> NDArray[np.int32]:
+        assert self._kept.labels is not None
+        return self._kept.labels
+
+    @property
+    def _previous(self) -> NDArray[np.int32]:
+        assert self._kept.previous is not None
+        return self._kept.previous
+
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
-        self._start_labels()
+        self._kept.labels = np.full(self.block.n_samples, -1, dtype=np.int32)
+        self._kept.previous = self._kept.labels.copy()
         self._assigner: Assigner = make_assigner(self.block, codebook, algorithm)
         self._account: Account = _account(self.block, codebook)
         self._change: Change | None = None
@@ -241,37 +264,43 @@ class LocalRunner(BaseRunner):
 
     def assign(self, codebook: BaseCodebook) -> None:
         """Give each row its nearest centroid."""
-        self._previous, self._labels = self._labels, self._previous
-        self._assigner.assign(codebook, self._previous[0], self._labels[0])
-        self._assigner.forget(decide_contested(self.block, codebook, self._labels[0]))
+        kept = self._kept
+        kept.previous, kept.labels = self._labels, self._previous  # written over, not replaced
+        self._assigner.assign(codebook, kept.previous, kept.labels)
+        self._assigner.forget(decide_contested(self.block, codebook, kept.labels))
 
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
-        labels = self._labels[0]
-        known = self._previous[0] if self._unmoved is None else self._unmoved
+        labels = self._labels
+        known = self._previous if self._unmoved is None else self._unmoved
         change = self._account.update(known, labels)
         self._unmoved = None
         statistics = self._account.statistics
         if self._change is not None:  # nothing was refitted since the last time
-            n_moved = int(np.count_nonzero(self._previous[0] != labels))
-            change = self._change.followed_by(change, n_moved)
+            found = visits.changes_of(self._kept, len(statistics.counts))
+            change = self._change.followed_by(change, found.n_moved)
             if isinstance(statistics, CellStatistics | GroupedStatistics):
                 # Not those that a row was moved into and out of again.
-                statistics.touch(
-                    changed_clusters(self._previous, self._labels, len(statistics.counts))
-                )
+                statistics.touch(np.flatnonzero(found.touched))
         self._change = change
         return statistics
 
     @property
     def n_moved(self) -> int:
         """Rows whose label is another one than before the last assignment."""
-        return super().n_moved if self._change is None else self._change.n_moved
+        if self._change is not None:
+            return self._change.n_moved
+        return int(np.count_nonzero(self._labels != self._previous))
+
+    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+        """Begin, and give all rows labels from outside."""
+        self.begin(codebook)
+        self._labels[:] = labels
 
     def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
         """Give some rows other labels."""
-        self._unmoved = self._labels[0].copy()
-        self._labels[0][rows] = labels
+        self._unmoved = self._labels.copy()
+        self._labels[rows] = labels
         self._assigner.forget(rows)
 
     def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
@@ -282,120 +311,18 @@ class LocalRunner(BaseRunner):
         self._assigner.follow(codebook, change, drift)
         self._change = None
 
-    def confirm(self, explicit: BaseCodebook) -> None:
-        """Correct the labels for the explicit form of the codebook they were assigned for."""
-        self._assigner.confirm(explicit, self._labels[0])
-        decide_contested(self.block, explicit, self._labels[0])
+    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+        """Give each row its label for the codebook's explicit form, which is returned."""
+        if not settled:
+            self.assign(codebook)
+        explicit = codebook.explicit(self.frame)
+        self._assigner.confirm(explicit, self._labels)
+        decide_contested(self.block, explicit, self._labels)
+        return explicit
 
     def end(self) -> None:
         """Let go of bounds, tables and sums; the labels stay."""
         del self._assigner, self._account
-
-
-class BlockRunner(BaseRunner):
-    """Rows in several blocks, each labelled and added up anew in every iteration.
-
-    Parameters
-    ----------
-    sources : sequence of (rows, weights)
-        Of the same kind, width and dtype.
-    spherical : bool, default=False
-        Cluster directions.
-    largest_center : float, default=0
-        Largest coordinate of centroids that will be met, if they come from outside.
-    unit_of : {"typical", "largest"}, default="typical"
-        Which entries extreme rows are measured in, see :func:`polymeans.engine.survey.measure`.
-    """
-
-    def __init__(
-        self,
-        sources: Sequence[Source],
-        spherical: bool = False,
-        largest_center: float = 0.0,
-        unit_of: Literal["typical", "largest"] = "typical",
-    ) -> None:
-        self.frame, self.blocks = measure(sources, spherical, largest_center, unit_of)
-
-    def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
-        """Forget all labels: a descent starts."""
-        self._start_labels()
-        self._needs, self._sizes = codebook.needs, codebook.sizes
-        self._n_clusters = codebook.n_clusters
-        self._refitted_for = [labels.copy() for labels in self._labels]
-
-    def assign(self, codebook: BaseCodebook) -> None:
-        """Give each row its nearest centroid."""
-        self._previous, self._labels = self._labels, self._previous
-        for block, before, labels in zip(self.blocks, self._previous, self._labels):
-            np.copyto(labels, before)
-            make_assigner(block, codebook, "lloyd").assign(codebook, labels, labels)
-            decide_contested(block, codebook, labels)
-
-    def add_up(self) -> Statistics:
-        """Statistics of the present labels."""
-        if self._needs == "deferred":
-            return self._deferred()
-        square = self.frame.total_square
-        parts: list[Any] = []
-        for block, labels in zip(self.blocks, self._labels):
-            if self._needs == "marginals":
-                parts.append(marginal_statistics(block, labels, self._sizes, square))
-            else:
-                parts.append(cell_statistics(block, labels, self._n_clusters, square))
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        if self._needs == "cells":
-            total.touch(changed_clusters(self._refitted_for, self._labels, self._n_clusters))
-        return total
-
-    def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
-        """Give some rows other labels."""
-        for block, own in zip(self.blocks, self._labels):
-            inside = (rows >= block.first) & (rows < block.first + block.n_samples)
-            own[rows[inside] - block.first] = labels[inside]
-
-    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
-        """The codebook was refitted: keep the labels for which."""
-        self._refitted_for = [labels.copy() for labels in self._labels]
-
-    def confirm(self, explicit: BaseCodebook) -> None:
-        """Correct the labels for the explicit form of the codebook they were assigned for."""
-        for block, labels in zip(self.blocks, self._labels):
-            make_assigner(block, explicit, "lloyd").assign(explicit, labels, labels)
-            decide_contested(block, explicit, labels)
-
-    def end(self) -> None:
-        """Let go of the labels of the last refit."""
-        self._refitted_for = []
-
-    def _deferred(self) -> DeferredStatistics:
-        blocks = [block for block in self.blocks if isinstance(block, DenseBlock)]
-        labels = [own.copy() for own in self._labels]
-        found = [mass_statistics(*pair, self._n_clusters) for pair in zip(blocks, labels)]
-        counts = np.sum([counts for counts, _ in found], axis=0)
-        # Exact, so in any order.
-        mass = np.sum([rungs for _, rungs in found], axis=0)
-
-        def feature_sums(first: int, last: int) -> NDArray[np.float64]:
-            rungs = np.zeros((self._n_clusters, self.frame.ladder.n_rungs, last - first))
-            for block, own in zip(blocks, labels):
-                rungs += feature_rungs(block, own, self._n_clusters, first, last)
-            return rounded_features(self.frame, rungs, rounded_mass(mass), first, last)
-
-        return DeferredStatistics(self.frame, self.frame.total_square, counts, mass, feature_sums)
-
-
-def changed_clusters(
-    before: list[NDArray[np.int32]], now: list[NDArray[np.int32]], n_clusters: int
-) -> NDArray[np.int64]:
-    """Clusters that have gained or lost rows, by the labels of all blocks."""
-    touched = np.zeros(n_clusters, dtype=bool)
-    for old, new in zip(before, now):
-        moved = old != new
-        touched[new[moved]] = True
-        touched[old[moved & (old >= 0)]] = True
-    return np.flatnonzero(touched)
 
 
 def _account(block: Block, codebook: BaseCodebook) -> Account:
@@ -408,13 +335,3 @@ def _account(block: Block, codebook: BaseCodebook) -> Account:
         return CellAccount(block, codebook.n_clusters)
     assert isinstance(block, DenseBlock)  # products of sparse rows are kept
     return DeferredAccount(block, codebook.n_clusters)
-
-
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _stacked(parts: list[Rows]) -> Rows:
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)

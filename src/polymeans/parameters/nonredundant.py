@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from polymeans._fit_state import RowsInfo
+from polymeans._rows import RowsInfo
 from polymeans._validation import (
     MOST_EFFORT,
     check_boolean,

@@ -82,12 +82,8 @@ def summarize(
     """
     n_micro = max(FEWEST, PER_CENTROID * int(np.prod(sizes)))
     n_micro = max(min(n_micro, MOST), PER_CENTROID * max(sizes))
-    weights = runner.weights
-    chosen = np.flatnonzero(weights > 0)
-    enough = len(chosen) <= _WORTHWHILE * n_micro
-    weights = weights[chosen]
-    if len(chosen) > SAMPLED * n_micro:
-        chosen, weights = draw_rows(chosen, weights, SAMPLED * n_micro, rng)
+    chosen, weights, n_counted = sample_rows(runner, SAMPLED * n_micro, rng)
+    enough = n_counted <= _WORTHWHILE * n_micro
     if runner.frame.is_sparse:
         return _summarize_sparse(
             runner, chosen, weights, None if enough else n_micro, aggregator, rng
@@ -112,7 +108,29 @@ def summarize(
     return Summary(reduced, weights, offset, points, weights, None, basis, mean)
 
 
-def draw_rows(
+def sample_rows(
+    runner: BaseRunner, size: int, rng: np.random.Generator, relative: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
+    """Numbers of rows that count, their weights, and how many there were to choose from.
+
+    All of them if they are not more than ``size``; otherwise a sample whose weights add up to
+    those of all. ``relative``: in parts of the heaviest.
+    """
+    n_rows = runner.frame.n_samples
+    if runner.frame.unweighted and n_rows > size:
+        # The same draws and weights as below, without a number for each of many rows.
+        chosen = np.sort(rng.choice(n_rows, size, replace=False))
+        return chosen, np.full(size, n_rows / size), n_rows
+    weights = runner.weights
+    chosen = np.flatnonzero(weights > 0)
+    weights = weights[chosen] / weights.max() if relative else weights[chosen]
+    n_counted = len(chosen)
+    if n_counted > size:
+        chosen, weights = _draw_rows(chosen, weights, size, rng)
+    return chosen, weights, n_counted
+
+
+def _draw_rows(
     chosen: NDArray[np.int64], weights: NDArray[np.float64], size: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Some of the rows, and weights that add up to those of all of them.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.engine.runners import BaseRunner
+from polymeans.engine.runners import LocalRunner
 
 #: Least share of the scatter along a direction that is left within clusters: below it there is
 #: nothing but rounding of float64 (some fifty units), and the metric stretches no further.
@@ -49,7 +49,7 @@ def _stretched(weighted: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDAr
 
 
 def exchange_rows(
-    runner: BaseRunner, labels: NDArray[np.int32], n_clusters: int
+    runner: LocalRunner, labels: NDArray[np.int32], n_clusters: int
 ) -> NDArray[np.int32]:
     """Labels after moving single rows as long as that lowers ``log det(W + rho I)``.
 

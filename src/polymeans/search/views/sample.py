@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.engine.runners import BaseRunner
-from polymeans.search.summary import draw_rows, principal_axes
+from polymeans.search.summary import principal_axes, sample_rows
 from polymeans.search.views.problem import EQUAL_SPREAD, Candidate, Problem
 
 if TYPE_CHECKING:
@@ -48,12 +48,8 @@ def reduce_rows(
     """
     n_axes = min(n_axes, runner.frame.n_features)
     exact = 4 * n_axes if exact is None else exact
-    weights = runner.weights
-    chosen = np.flatnonzero(weights > 0)
     # Only their ratios matter, and sums of extreme ones would leave the range of numbers.
-    weights = weights[chosen] / weights.max()
-    if len(chosen) > n_rows:
-        chosen, weights = draw_rows(chosen, weights, n_rows, rng)
+    chosen, weights, _ = sample_rows(runner, n_rows, rng, relative=True)
     shares = weights / weights.sum()
     X = runner.rows_at(chosen)
     mean = np.asarray(shares @ X, dtype=np.float64).ravel()

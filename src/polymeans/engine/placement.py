@@ -1,0 +1,275 @@
+"""Where the blocks of a fit are, and how work gets to them.
+
+A runner never loops over blocks. It gives a *visitor*, a function of a module, to a placement,
+which applies it to every block in order: blocks in memory, blocks that are read from files in each
+pass (:mod:`polymeans.engine.streamed`), or blocks on other machines. Visitors, their arguments and
+their results can be pickled, so they can travel to where a block is.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.core.contracts import Rows
+from polymeans.core.frame import MeasuredFrame
+from polymeans.engine.blocks import Block
+from polymeans.engine.prepared import RawBlock, Source
+from polymeans.engine.prepared_blocks import block_of
+
+
+@dataclass
+class Kept:
+    """What is kept of a block from one visit to the next: a few numbers for each row.
+
+    Visitors may replace its arrays by others, but never change them in place: a visit that is
+    repeated elsewhere, because a machine was lost, has to find what it found the first time.
+    """
+
+    first: int  #: number of the first row among the rows of all blocks
+    n_samples: int
+    weights: NDArray[np.float64] | None = None  #: in the engine's unit; None: all are one
+    directionless: NDArray[np.int64] | None = None  #: rows of zeros where only directions count
+    labels: NDArray[np.int32] | None = None
+    previous: NDArray[np.int32] | None = None  #: labels before the last assignment
+    closest: NDArray[np.float64] | None = None  #: squared distance to the nearest candidate
+    nearest: NDArray[np.int32] | None = None  #: which candidate that is
+    candidates: Any = None  #: buffers for seeding, where the placement ``keeps_blocks``
+
+    def all_weights(self) -> NDArray[np.float64]:
+        """One for each row."""
+        return np.ones(self.n_samples) if self.weights is None else self.weights
+
+    def labels_or_none_yet(self) -> NDArray[np.int32]:
+        """Labels; -1 before the first assignment."""
+        if self.labels is None:
+            return np.full(self.n_samples, -1, dtype=np.int32)
+        return self.labels
+
+
+class Placement(Protocol):
+    """Where blocks are. Implementations: in memory, read in each pass, on other machines.
+
+    ``function`` is always a function of a module, and the results are in the order of the blocks.
+    ``per_block`` has a tuple of further arguments for each visited block, which come before
+    ``args``. ``only`` are the numbers of the blocks to visit, in rising order; None: all.
+    """
+
+    shape: tuple[int, int]  #: rows of all blocks, features
+    dtype: np.dtype[Any]
+    is_sparse: bool
+    sizes: tuple[int, ...]  #: rows of each block
+    #: Blocks stay in this process as they are, so that what is computed from them may stay too.
+    keeps_blocks: bool
+
+    def see(self, frame: MeasuredFrame | None) -> None:
+        """Show blocks through this frame from now on; without one, visitors get a ``RawBlock``."""
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        per_block: Sequence[tuple[Any, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> list[Any]:
+        """``function(block, kept, *own, *args)`` of each block."""
+
+    def reduce(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        per_block: Sequence[tuple[Any, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> Any:
+        """The same, added up with ``+``, which must not depend on the order of additions."""
+
+    def recall(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        per_block: Sequence[tuple[Any, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> list[Any]:
+        """``function(kept, *own, *args)`` of each block: nothing is read."""
+
+    def release(self) -> None:
+        """Let go of what only seeding needs."""
+
+
+def seen_block(raw: RawBlock, kept: Kept, frame: MeasuredFrame) -> Block:
+    """A block through a frame, with the weights that are kept of it."""
+    return block_of(raw, frame, kept.first, kept.all_weights(), kept.directionless)
+
+
+def first_rows(sizes: Sequence[int]) -> NDArray[np.int64]:
+    """The number of each block's first row, and at the end the number of all rows."""
+    return np.array(list(accumulate(sizes, initial=0)), dtype=np.int64)
+
+
+def pieces(placement: Placement, *arrays: NDArray[Any]) -> list[tuple[Any, ...]]:
+    """Arrays with one entry for each row of all blocks, cut for ``per_block``."""
+    edges = first_rows(placement.sizes).tolist()
+    return [tuple(array[lo:hi] for array in arrays) for lo, hi in pairwise(edges)]
+
+
+def find_rows(
+    placement: Placement, rows: NDArray[np.integer]
+) -> tuple[list[int], list[NDArray[np.int64]]]:
+    """Blocks that some rows are in, and for each of these the positions of its rows in ``rows``."""
+    edges = first_rows(placement.sizes)
+    owners = np.searchsorted(edges, rows, side="right") - 1
+    order = np.argsort(owners, kind="stable")
+    blocks, starts = np.unique(owners[order], return_index=True)
+    return blocks.tolist(), np.split(order, starts[1:]) if len(blocks) else []
+
+
+class LocalPlacement(ABC):
+    """What placements share whose visitors run in this process.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Rows of all blocks, features.
+    dtype : dtype
+    is_sparse : bool
+    sizes : sequence of int
+        Rows of each block.
+    """
+
+    keeps_blocks: bool
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: np.dtype[Any], is_sparse: bool, sizes: Sequence[int]
+    ) -> None:
+        self.shape, self.dtype, self.is_sparse = shape, dtype, is_sparse
+        self.sizes = tuple(sizes)
+        edges = first_rows(sizes).tolist()
+        self.kept = [Kept(first, size) for first, size in zip(edges[:-1], self.sizes, strict=True)]
+
+    @abstractmethod
+    def blocks(self, only: Sequence[int] | None) -> Generator[RawBlock | Block, None, None]:
+        """Blocks with these numbers, one after the other."""
+
+    @abstractmethod
+    def see(self, frame: MeasuredFrame | None) -> None:
+        """Show blocks through this frame from now on."""
+
+    def _visit(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        per_block: Sequence[tuple[Any, ...]] | None,
+        only: Sequence[int] | None,
+    ) -> Generator[Any, None, None]:
+        numbers = range(len(self.sizes)) if only is None else only
+        # An error or interrupt must not leave a thread that reads ahead.
+        with closing(self.blocks(only)) as blocks:
+            for position, number in enumerate(numbers):
+                own = () if per_block is None else per_block[position]
+                # No name for the block: it is freed before the next one is waited for.
+                yield function(next(blocks), self.kept[number], *own, *args)
+            next(blocks, None)  # the last one is done, too
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        per_block: Sequence[tuple[Any, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> list[Any]:
+        """``function(block, kept, *own, *args)`` of each block."""
+        return list(self._visit(function, args, per_block, only))
+
+    def reduce(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        per_block: Sequence[tuple[Any, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> Any:
+        """The same, added up with ``+``."""
+        total = None
+        with closing(self._visit(function, args, per_block, only)) as results:
+            for result in results:
+                total = result if total is None else total + result
+        return total
+
+    def recall(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        per_block: Sequence[tuple[Any, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> list[Any]:
+        """``function(kept, *own, *args)`` of each block."""
+        numbers = range(len(self.sizes)) if only is None else only
+        owns = [()] * len(numbers) if per_block is None else per_block
+        return [
+            function(self.kept[number], *own, *args)
+            for number, own in zip(numbers, owns, strict=True)
+        ]
+
+    def release(self) -> None:
+        """Let go of what only seeding needs."""
+        for kept in self.kept:
+            kept.closest = kept.nearest = kept.candidates = None
+
+
+class Held(LocalPlacement):
+    """Blocks in memory.
+
+    Parameters
+    ----------
+    sources : sequence of (rows, weights)
+        Arrays, or CSR matrices, of the same width and dtype.
+    """
+
+    keeps_blocks = True
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        rows: Rows = sources[0][0]
+        sizes = [X.shape[0] for X, _ in sources]
+        shape = sum(sizes), rows.shape[1]
+        super().__init__(shape, rows.dtype, hasattr(rows, "indptr"), sizes)
+        self._raw = [RawBlock(X, weights, keeps=True) for X, weights in sources]
+        self._seen: list[Block] = []
+
+    @classmethod
+    def of_block(cls, block: Block) -> "Held":
+        """A single block that was seen through its frame already."""
+        held = cls.__new__(cls)
+        shape = block.n_samples, block.frame.n_features
+        LocalPlacement.__init__(held, shape, block.dtype, block.is_sparse, [block.n_samples])
+        held._raw, held._seen = [], [block]
+        held.kept[0].weights, held.kept[0].directionless = block.weights, block.directionless
+        return held
+
+    def see(self, frame: MeasuredFrame | None) -> None:
+        """Make blocks of the rows, or let those there are see another frame of the same origin."""
+        assert frame is not None  # rows as they were given are not kept beside those in a frame
+        if not self._seen:
+            while self._raw:  # one after the other, so that both exist only of one
+                self._seen.append(seen_block(self._raw.pop(0), self.kept[len(self._seen)], frame))
+        for block in self._seen:
+            block.frame = frame
+
+    def blocks(self, only: Sequence[int] | None) -> Generator[RawBlock | Block, None, None]:
+        """Blocks with these numbers, one after the other."""
+        every: Sequence[RawBlock | Block] = self._seen or self._raw
+        yield from every if only is None else (every[number] for number in only)
+
+    def block(self) -> Block:
+        """The block, where there is only one."""
+        (block,) = self._seen
+        return block
+
+    def release(self) -> None:
+        """Let go of what only seeding needs."""
+        super().release()
+        for block in self._seen:
+            block.release()

@@ -1,0 +1,102 @@
+"""Greedy k-means++: one centroid after the other, each the best of a few rows."""
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from polymeans.engine.blocks import Block
+from polymeans.engine.candidates import CandidateDistances, Candidates
+from polymeans.engine.drawing import draw_rows, largest_mass
+from polymeans.engine.placement import Kept
+from polymeans.engine.runners import BaseRunner
+
+
+def plus_plus(
+    runner: BaseRunner, n_clusters: int, rng: RandomState, n_trials: int | None = None
+) -> NDArray[np.int64]:
+    """Greedy k-means++: each next row is the best of a few drawn by their squared distance.
+
+    Passes over rows that are not in memory: two for each centroid.
+
+    Parameters
+    ----------
+    runner : Runner
+    n_clusters : int
+    rng : RandomState
+    n_trials : int, default=None
+        Candidates for each centroid; None: ``2 + int(log(n_clusters))``.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        Row numbers.
+    """
+    if n_trials is None:
+        n_trials = 2 + int(np.log(n_clusters))
+    placement, frame = runner.placement, runner.frame
+    placement.recall(forget_distances)
+    chosen = np.empty(n_clusters, dtype=np.int64)
+    for c in range(n_clusters):
+        if c == 0:
+            drawn, best = draw_rows(placement, "weights", rng.random_sample(1)), 0
+        else:
+            drawn = draw_rows(placement, "potentials", rng.uniform(size=n_trials))
+        rows, norms = runner.rows_and_norms(drawn)
+        if c > 0:
+            tried = Candidates.of(frame, rows, norms)
+            rungs = placement.reduce(try_candidates, tried, n_trials, _magics(runner))
+            best = int(np.argmin(rungs.sum(axis=1)))
+        one = slice(best, best + 1)
+        accepted = Candidates.of(frame, rows[one], norms[one])
+        buffered = n_trials if placement.keeps_blocks else 0
+        placement.map(accept_candidate, accepted, best, buffered)
+        chosen[c] = drawn[best]
+    placement.recall(forget_distances)
+    return chosen
+
+
+def _magics(runner: BaseRunner) -> tuple[float, float]:
+    """Two rungs for sums of potentials, below the largest term of all.
+
+    With n <= 2**b rows, what rounds away of a term is less than 2**(2 b - 106) of the largest, for
+    any order of the rows.
+    """
+    # No candidate makes a row's potential larger than it is.
+    largest = max(runner.placement.recall(largest_mass, "potentials"))
+    n_bits = max(2, int(np.ceil(np.log2(runner.frame.n_samples))))
+    upper = max(int(np.frexp(largest)[1]) + n_bits - 53, -900)
+    return 1.5 * 2.0 ** (52 + upper), 1.5 * 2.0 ** (52 + upper + n_bits - 53)
+
+
+def forget_distances(kept: Kept) -> None:
+    """Nothing is chosen yet, or everything."""
+    kept.closest = kept.nearest = kept.candidates = None
+
+
+def try_candidates(
+    block: Block, kept: Kept, tried: Candidates, n_tried: int, magics: tuple[float, float]
+) -> NDArray[np.float64]:
+    """Rungs of ``Σ w min(closest, d²)`` if each candidate were accepted, (m, 2)."""
+    distances = kept.candidates or CandidateDistances(block, n_tried, kept.closest)
+    distances.measure(tried)
+    return distances.totals(n_tried, magics)
+
+
+def accept_candidate(
+    block: Block, kept: Kept, candidate: Candidates, position: int, buffered: int
+) -> None:
+    """Make a candidate a centroid.
+
+    ``buffered`` is how many candidates buffers are kept for; 0: blocks do not stay, and its
+    distances are computed again.
+    """
+    distances = kept.candidates
+    if distances is None:
+        closest = None if kept.closest is None else kept.closest.copy()
+        distances = CandidateDistances(block, max(1, buffered), closest)
+        distances.measure(candidate)
+        position = 0
+    if buffered:
+        kept.candidates = distances
+    distances.accept(position)
+    kept.closest = distances.closest

@@ -1,0 +1,267 @@
+"""What is done with one block at a time: visitors for a placement, and what they return.
+
+Each is a function of a block, of what is kept of it, and of arguments that can be sent; see
+:class:`polymeans.engine.placement.Placement`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.core.contracts import Rows
+from polymeans.core.exact_sums import ExactSum, Ladder
+from polymeans.engine.accounts import feature_rungs
+from polymeans.engine.accumulate import (
+    MassTotals,
+    cell_statistics,
+    marginal_statistics,
+    mass_statistics,
+)
+from polymeans.engine.assignment import make_assigner
+from polymeans.engine.blocks import Block, DenseBlock
+from polymeans.engine.distances import distances_apart, distances_in_user_units, own_distances
+from polymeans.engine.nearest import decide_contested
+from polymeans.engine.placement import Kept
+from polymeans.engine.prepared_blocks import block_of_some
+
+
+@dataclass
+class Pass:
+    """What one visit of every block finds for a codebook: new labels, and their totals."""
+
+    changes: "Changes"
+    statistics: Any  #: of the kind the codebook needs
+    inertia: ExactSum | None  #: ``Σ w |x - v|²`` if it was asked for
+
+    def __add__(self, other: "Pass") -> "Pass":
+        inertia = None
+        if self.inertia is not None and other.inertia is not None:
+            inertia = self.inertia + other.inertia
+        return Pass(self.changes + other.changes, self.statistics + other.statistics, inertia)
+
+
+@dataclass
+class Changes:
+    """How many rows have other labels than before, and which clusters that concerns."""
+
+    n_moved: int
+    touched: NDArray[np.bool_]  #: (k,)
+
+    def __add__(self, other: "Changes") -> "Changes":
+        return Changes(self.n_moved + other.n_moved, self.touched | other.touched)
+
+
+@dataclass
+class FarRows:
+    """The rows farthest from their centroids: by falling distance, then by number."""
+
+    n_wanted: int
+    numbers: NDArray[np.int64]
+    distances: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    rows: Rows
+    norms: NDArray[np.float64]
+    inertia: ExactSum  #: ``Σ w |x - v|²`` of all rows, not only of these
+
+    def __add__(self, other: "FarRows") -> "FarRows":
+        numbers = np.concatenate([self.numbers, other.numbers])
+        distances = np.concatenate([self.distances, other.distances])
+        order = np.lexsort((numbers, -distances))[: self.n_wanted]
+        return FarRows(
+            self.n_wanted,
+            numbers[order],
+            distances[order],
+            np.concatenate([self.labels, other.labels])[order],
+            np.concatenate([self.weights, other.weights])[order],
+            stacked([self.rows, other.rows])[order],
+            np.concatenate([self.norms, other.norms])[order],
+            self.inertia + other.inertia,
+        )
+
+
+# --- with the rows of a block ----------------------------------------------------------------
+
+
+def assign_and_add_up(
+    block: Block,
+    kept: Kept,
+    codebook: BaseCodebook,
+    measured: bool = False,
+    corrected: bool = False,
+) -> Pass:
+    """Label a block's rows and add them up; if ``measured``, add up their distances too.
+
+    If ``corrected``, statistics are what the totals of the labels before have to be corrected by.
+    """
+    before = kept.labels_or_none_yet()
+    labels = nearest_labels(block, codebook, before)
+    kept.previous, kept.labels = before, labels
+    inertia = own_inertia(block, kept, codebook) if measured else None
+    changes, wants = changes_of(kept, codebook.n_clusters), wants_of(codebook)
+    if not corrected:
+        return Pass(changes, totals_of(block, labels, *wants), inertia)
+    moved = np.flatnonzero(before != labels)
+    rows, norms = some_rows(block, kept, moved)
+    few = block_of_some(rows, block.weights[moved], block.frame, norms)
+    return Pass(changes, correction(few, before[moved], labels[moved], *wants), inertia)
+
+
+def add_up(block: Block, kept: Kept, needs: str, sizes: tuple[int, ...]) -> Any:
+    """Statistics of the present labels."""
+    return totals_of(block, kept.labels_or_none_yet(), needs, sizes)
+
+
+def own_inertia(block: Block, kept: Kept, codebook: BaseCodebook) -> ExactSum:
+    """``Σ w |x - v|²`` under the present labels."""
+    return ExactSum.of(own_distances(block, codebook, kept.labels_or_none_yet()), block.weights)
+
+
+def own_inertia_in_user_units(block: Block, kept: Kept, codebook: BaseCodebook) -> ExactSum:
+    """The same where squares leave the range of float64 in the engine's units."""
+    distances = distances_in_user_units(block, codebook, kept.labels_or_none_yet())
+    return ExactSum.of(distances, block.weights)
+
+
+def far_rows(block: Block, kept: Kept, codebook: BaseCodebook, n_rows: int) -> FarRows:
+    """A block's rows that are farthest from their centroids."""
+    labels = kept.labels_or_none_yet()
+    distances = own_distances(block, codebook, labels)
+    apart = distances_apart(block, distances)
+    n_wanted = min(len(apart), n_rows)
+    # All of equal distance to the last one, so that numbers can decide among them.
+    least = -np.partition(-apart, n_wanted - 1)[n_wanted - 1]
+    chosen = np.flatnonzero(apart >= least)
+    chosen = chosen[np.argsort(-apart[chosen], kind="stable")[:n_wanted]]
+    return FarRows(
+        n_rows,
+        block.first + chosen,
+        apart[chosen],
+        labels[chosen],
+        block.weights[chosen],
+        block.rows_at(chosen),
+        block.norms[chosen],
+        ExactSum.of(distances, block.weights),
+    )
+
+
+def some_rows(
+    block: Block, kept: Kept, inside: NDArray[np.int64]
+) -> tuple[Rows, NDArray[np.float64]]:
+    """Some rows in their own container, and their norms."""
+    return block.rows_at(inside), block.norms[inside]
+
+
+def sums_of_features(
+    block: Block, kept: Kept, n_clusters: int, first: int, last: int
+) -> NDArray[np.float64]:
+    """Rungs of the clusters' sums of features first:last."""
+    assert isinstance(block, DenseBlock)
+    return feature_rungs(block, kept.labels_or_none_yet(), n_clusters, first, last)
+
+
+# --- with what is kept of a block ------------------------------------------------------------
+
+
+def forget_labels(kept: Kept) -> None:
+    """A descent starts."""
+    kept.labels = kept.previous = None
+
+
+def adopt_labels(kept: Kept, labels: NDArray[np.int32]) -> None:
+    """Take labels from outside, as if no row had one before."""
+    kept.labels, kept.previous = labels.astype(np.int32), None
+
+
+def change_labels(kept: Kept, inside: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
+    """Give some rows other labels."""
+    changed = kept.labels_or_none_yet().copy()
+    changed[inside] = labels
+    kept.labels = changed
+
+
+def labels_of(kept: Kept) -> NDArray[np.int32]:
+    """Labels as they are handed out: 0 for rows without a direction."""
+    labels = kept.labels_or_none_yet()
+    if kept.directionless is not None and len(kept.directionless):
+        labels = labels.copy()
+        labels[kept.directionless] = 0
+    return labels
+
+
+def weights_of(kept: Kept) -> NDArray[np.float64]:
+    """Weights of a block's rows."""
+    return kept.all_weights()
+
+
+def changes_of(kept: Kept, n_clusters: int) -> Changes:
+    """What the labels changed since the assignment before."""
+    now, before, touched = kept.labels_or_none_yet(), kept.previous, np.zeros(n_clusters, bool)
+    if before is None:
+        touched[now] = True
+        return Changes(len(now), touched)
+    moved = now != before
+    touched[now[moved]] = True
+    touched[before[moved & (before >= 0)]] = True
+    return Changes(int(np.count_nonzero(moved)), touched)
+
+
+def masses_of(kept: Kept, labels: NDArray[np.int32], ladder: Ladder, n_clusters: int) -> MassTotals:
+    """Counts and masses of clusters under some labels."""
+    return mass_statistics(kept.all_weights(), ladder, labels, n_clusters)
+
+
+# --- shared ----------------------------------------------------------------------------------
+
+
+def wants_of(codebook: BaseCodebook) -> tuple[str, tuple[int, ...]]:
+    """What a codebook needs summed, and how many vectors its sets have."""
+    sizes = codebook.sizes if codebook.needs == "marginals" else (codebook.n_clusters,)
+    return codebook.needs, sizes
+
+
+def totals_of(block: Block, labels: NDArray[np.int32], needs: str, sizes: tuple[int, ...]) -> Any:
+    """Statistics of a block's rows under some labels, of the kind that is needed."""
+    frame = block.measured
+    if needs == "marginals":
+        return marginal_statistics(block, labels, sizes, frame.total_square)
+    if needs == "cells":
+        return cell_statistics(block, labels, sizes[0], frame.total_square)
+    return mass_statistics(block.weights, frame.mass_ladder, labels, sizes[0])
+
+
+def correction(
+    block: Block,
+    before: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    needs: str,
+    sizes: tuple[int, ...],
+) -> Any:
+    """What totals change by if all rows of a block get other labels."""
+    return totals_of(block, labels, needs, sizes) - totals_of(block, before, needs, sizes)
+
+
+def nearest_labels(
+    block: Block, codebook: BaseCodebook, before: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """The nearest centroid of each row, the lowest index among equals."""
+    labels = before.copy()
+    make_assigner(block, codebook, "lloyd").assign(codebook, labels, labels)
+    decide_contested(block, codebook, labels)
+    return labels
+
+
+def joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Arrays of all blocks as one; the array itself if there is only one."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def stacked(parts: list[Rows]) -> Rows:
+    """Rows of several parts in one container."""
+    if len(parts) == 1:
+        return parts[0]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
