@@ -28,6 +28,7 @@ EXPENSIVE = (
     "transform",
     "pickle",
     "failed fit",
+    "blocks",
 )
 
 INITS = ("k-means++", "k-means||", "afk-mc2", "random")

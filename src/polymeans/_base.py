@@ -91,8 +91,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -203,8 +202,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -225,8 +223,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -245,8 +242,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -268,8 +264,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -297,8 +292,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

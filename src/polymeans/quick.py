@@ -249,8 +249,7 @@ class QuickKMeans(SeededEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -439,6 +438,8 @@ class QuickKMeans(SeededEstimator):
         factors = codebook.to_factors(frame)
         offset = frame.external(codebook.offset[None])[0]
         table = frame.external(codebook.centers)
+        if frame.unit != 1.0:  # small numbers have digits here that they lack beside large ones
+            table = multiplied_out(factors, offset, frame.dtype)
         wide, free = table.astype(np.float64), offset.astype(np.float64)
         # |x - offset - v|² less what all v have in common: |v|² + 2 v·offset - 2 v·x.
         with np.errstate(over="ignore"):
@@ -456,9 +457,7 @@ class QuickKMeans(SeededEstimator):
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
         attributes = self._vectors(run.codebook, state)
         operator, offset = attributes["operator_"], attributes["offset_"]
-        if state.frame.unit != 1.0:  # a model that was saved multiplies its factors again
-            made = multiplied_out(attributes["factors_"], offset, state.frame.dtype)
-            check_range("Factored centroids", [made, attributes["_known_table"]])
+        check_range("Factored centroids", [attributes["_known_table"]])
         means, inertia = None, run.inertia
         if self.centers == "means":
             means, inertia = _means(run, state.runner)

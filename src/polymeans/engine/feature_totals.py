@@ -70,7 +70,9 @@ def on_ladder(rungs: NDArray[np.float64], old: Ladder, new: Ladder) -> NDArray[n
     for rung in rungs:
         rest = rung.copy()
         for r, unit in enumerate(new.units[:-1]):
-            part = np.floor(rest / unit) * unit
+            # To the nearest: rounding small negative numbers down would leave a whole unit less
+            # little, which float64 cannot hold where the next rung is far below.
+            part = np.rint(rest / unit) * unit
             out[r] += part
             rest -= part
         out[-1] += rest
@@ -78,12 +80,14 @@ def on_ladder(rungs: NDArray[np.float64], old: Ladder, new: Ladder) -> NDArray[n
 
 
 def _carry(rungs: NDArray[np.float64], ladder: Ladder) -> None:
-    """Bring the same sums into the one form in which every lower rung is less than a unit above.
+    """Bring the same sums into the one form in which lower rungs are at most half a unit above.
 
     Rungs that were filled by single terms and by totals are then equal, and are rounded alike.
     """
     for r in range(ladder.n_rungs - 1, 0, -1):
-        above = np.floor(rungs[r] / ladder.units[r - 1]) * ladder.units[r - 1]
+        unit = ladder.units[r - 1]
+        above = np.rint(rungs[r] / unit) * unit
+        above -= np.where(rungs[r] - above == -unit / 2, unit, 0.0)  # of two halves the upper one
         rungs[r - 1] += above
         rungs[r] -= above
 

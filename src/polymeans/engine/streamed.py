@@ -71,7 +71,9 @@ class Streamed(LocalPlacement):
         rows, weights = block if isinstance(block, tuple) else (block, None)
         kept = self.kept[number]
         if self._frame is not None:
-            return seen_block(RawBlock(rows, None), kept, self._frame)
+            # Which rows have weight only matters where others are hidden.
+            counted = (kept.all_weights() > 0).astype(np.float64) if self._frame.hides else None
+            return seen_block(RawBlock(rows, counted), kept, self._frame)
         if self._weights is not None:
             if weights is not None:
                 refuse_two_weights()

@@ -77,11 +77,13 @@ def plot_protocentroids(
         check_has(model, attribute)
     if baseline not in BASELINES:
         raise ValueError(f"baseline must be one of 'fitted', 'least', got {baseline!r}.")
+    # How they were fitted; the parameter may have changed since.
+    aggregator = getattr(model, "_aggregator", model.aggregator)
     sets = [np.asarray(theta, dtype=np.float64) for theta in model.protocentroids_]
     tile = Tile(image_shape, sets[0].shape[1])
     sizes = tuple(len(theta) for theta in sets)
     cells = np.bincount(model.labels_, minlength=int(np.prod(sizes))).reshape(sizes)
-    as_parts = baseline == "least" and model._aggregator == "sum"
+    as_parts = baseline == "least" and aggregator == "sum"
     if as_parts:
         sets = _on_zero(sets)
     centers = None
@@ -90,14 +92,14 @@ def plot_protocentroids(
 
     first = sets if as_parts else sets[:1]
     plain = Paint(cmap, limits, [*first, *([centers] if centers is not None else [])], tile)
-    neutral = 0.0 if model._aggregator == "sum" else 1.0
+    neutral = 0.0 if aggregator == "sum" else 1.0
     later = plain if as_parts else ChangePaint(later_cmap, neutral, sets[1:], tile)
     paints = [plain] + [later] * (len(sets) - 1)
     ax = axes_or_new(ax)
     if centers is None:
         _draw_lines(ax, model, tile, sets, paints, cells)
     else:
-        _draw_table(ax, model, tile, sets, paints, cells, centers)
+        _draw_table(ax, aggregator, tile, sets, paints, cells, centers)
     ax.set_aspect("equal" if tile.is_image else "auto")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -112,7 +114,7 @@ def _on_zero(sets: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
 
 def _draw_table(
     ax: Any,
-    model: Any,
+    aggregator: str,
     tile: Tile,
     sets: list[NDArray[np.float64]],
     paints: list[Paint],
@@ -128,7 +130,7 @@ def _draw_table(
     paints[0].draw(ax, centers, cells.ravel() > 0, n_columns, (margin_x, margin_y))
     ax.set_xlim(0, margin_x + tile.left(n_columns) - tile.gaps[1])
     ax.set_ylim(margin_y + tile.top(n_rows) - tile.gaps[0], 0)
-    sign = "+" if model._aggregator == "sum" else "×"
+    sign = "+" if aggregator == "sum" else "×"
     ax.text(tile.width / 2, tile.height / 2, sign, ha="center", va="center", fontsize=16)
     columns = [margin_x + tile.left(j) + tile.width / 2 for j in range(n_columns)]
     rows = [margin_y + tile.top(i) + tile.height / 2 for i in range(n_rows)]

@@ -127,9 +127,14 @@ def into(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[Any
 def project(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[Any]:
     """Rows less the mean, times a matrix, in the rows' dtype."""
     matrix, mean = matrix.astype(X.dtype, copy=False), mean.astype(X.dtype, copy=False)
-    if sp.issparse(X):
-        return np.ascontiguousarray(X @ matrix - mean @ matrix)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sp.issparse(X):
+            inside = np.ascontiguousarray(X @ matrix - mean @ matrix)
+            if np.isfinite(inside).all():
+                return inside
+            return ((X * 0.25) @ (matrix * 4) - (mean / 4) @ (matrix * 4)).astype(
+                X.dtype, copy=False
+            )
         away = X - mean
         if not np.isfinite(away).all():  # differences of numbers near the largest one
             return (X / 4 - mean / 4) @ (matrix * 4)
