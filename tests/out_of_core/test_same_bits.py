@@ -200,3 +200,18 @@ def test_several_files_are_one_matrix(tmp_path):
     labels = KMeans(9, random_state=0).fit_predict(blocks)
     same = KMeans(9, init="k-means||", random_state=0).fit_predict(X)
     np.testing.assert_array_equal(labels, same)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e30, 1.0])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+def test_huge_rows_without_weight_and_huge_columns(scale, container):
+    """What is hidden from a fit in memory is hidden in every pass over blocks."""
+    X = rows("float64")
+    X[::7] *= scale
+    weights = np.ones(len(X))
+    weights[::7] = 0.0
+    X[:, 2] += scale
+    X = container(X)
+    model = KMeans(9, init="k-means||", random_state=0).fit(X, sample_weight=weights)
+    assert_same_bits(model, KMeans(9, random_state=0).fit(uneven(X, weights)))
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
