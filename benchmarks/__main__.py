@@ -12,6 +12,7 @@ NAMES = {
     "kmeans-dense": "time of an iteration and memory against scikit-learn, faiss, oneDAL, GEMM",
     "kmeans-seeding": "k-means++ and its relatives against scikit-learn",
     "partial-fit": "one pass in batches against scikit-learn's MiniBatchKMeans",
+    "out-of-core": "a pass over files against reading alone and computing in memory",
     "khatri-rao-table2": "the Khatri-Rao paper's Table 2, and data sets it does not have",
     "khatri-rao-figures": "its Figures 6, 7 and 8: budgets, numbers of sets, growth",
     "khatri-rao-speed": "time of an iteration on grids and memory against scikit-learn",
@@ -50,6 +51,10 @@ def main(argv: list[str] | None = None) -> int:
         default=150.0,
         help="seconds; a peer with equal iterations is extrapolated (marked ~) beyond this",
     )
+    parser.add_argument(
+        "--rows", type=int, default=20_000_000, help="generated for out-of-core (128 bytes each)"
+    )
+    parser.add_argument("--scratch", type=Path, help="folder for generated files")
     parser.add_argument("--minutes", type=float, default=1.0, help="time for fuzz")
     parser.add_argument(
         "--seed", type=int, default=0, help="of fuzz; with a number it is a problem"
