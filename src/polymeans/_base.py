@@ -25,7 +25,18 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
 from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState, all_or_nothing
-from polymeans._rows import FitRows, RowsInfo, checked_blocks, is_blocks, rows_to_fit
+from polymeans._rows import (
+    FitRows,
+    RowsInfo,
+    checked_blocks,
+    chunk_by_chunk,
+    in_input_form,
+    is_blocks,
+    is_dask,
+    is_in_parts,
+    on_dask,
+    rows_to_fit,
+)
 from polymeans._validation import (
     check_integer,
     check_n_threads,
@@ -99,23 +110,23 @@ class CentroidEstimator(
         """
         with all_or_nothing(self):
             self._check_parameters()
-            if is_blocks(X):
+            if is_in_parts(X):
                 self._check_blocks_suffice()
-            rows = rows_to_fit(self, X, sample_weight)
-            named = hasattr(self, "feature_names_in_")
-            data = {
-                # Rows without the names that were given would be warned about in each callback.
-                "X": rows[0] if isinstance(rows, tuple) and not named else X,
-                "y": y,
-                "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
-            }
-            try:
-                best = self._fit(rows, data)
-            except np.linalg.LinAlgError as error:
-                raise ValueError(
-                    f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
-                    "Bring the columns of X to similar scales, by StandardScaler for example."
-                ) from error
+            with rows_to_fit(self, X, sample_weight) as rows:
+                named = hasattr(self, "feature_names_in_")
+                data = {
+                    # Rows without the names that were given would be warned about in callbacks.
+                    "X": rows[0] if isinstance(rows, tuple) and not named else X,
+                    "y": y,
+                    "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
+                }
+                try:
+                    best = self._fit(rows, data)
+                except np.linalg.LinAlgError as error:
+                    raise ValueError(
+                        f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
+                        "Bring the columns of X to similar scales, by StandardScaler for example."
+                    ) from error
         self._warn(best)
         return self
 
@@ -169,7 +180,7 @@ class CentroidEstimator(
                 if progress.end_run(lambda run=run: self._attributes(run, state)):
                     break
             assert best is not None  # there is one run at least
-            attributes = self._attributes(best, state)
+            attributes = in_input_form(rows, self._attributes(best, state))
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.end(lambda: attributes)
@@ -219,6 +230,7 @@ class CentroidEstimator(
         """
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
+    @chunk_by_chunk
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Nearest centroid of each row.
 
@@ -242,6 +254,7 @@ class CentroidEstimator(
         """Labels of checked rows."""
         return self._label(X, np.ones(X.shape[0]))[0]
 
+    @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Distance of each row to each centroid.
 
@@ -290,14 +303,17 @@ class CentroidEstimator(
             Minus the weighted sum of squared (or cosine) distances.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return on_dask().score(self, X, sample_weight)
         if is_blocks(X):
-            parts = [
-                self._label(*block, measure=True)[1]
-                for block in checked_blocks(self, X, sample_weight)
-            ]
+            parts = [self._measured(*block) for block in checked_blocks(self, X, sample_weight)]
             return -float(sum(parts[1:], parts[0]))
         X = check_rows(self, X, reset=False)
-        return -float(self._label(X, check_weights(sample_weight, X), measure=True)[1])
+        return -float(self._measured(X, check_weights(sample_weight, X)))
+
+    def _measured(self, X: Any, weights: NDArray[np.float64]) -> Measured | ExactSum:
+        """What minus the score of checked rows is; those of parts add up."""
+        return self._label(X, weights, measure=True)[1]
 
     @property
     def _n_features_out(self) -> int:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
-from polymeans._rows import RowsInfo, refuse_callable_start
+from polymeans._rows import RowsInfo, chunk_by_chunk, refuse_callable_start
 from polymeans._validation import is_name
 from polymeans.codebooks.aggregation import combine, digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
@@ -190,6 +190,7 @@ class KhatriRaoKMeans(CentroidEstimator):
         largest = np.finfo(dtype).max  # which sums of float32 numbers may exceed
         return np.clip(combine(wide, self._aggregator), -largest, largest).astype(dtype)
 
+    @chunk_by_chunk
     def predict_protolabels(self, X: Any) -> NDArray[np.int32]:
         """Protocentroids of each row's nearest centroid.
 
