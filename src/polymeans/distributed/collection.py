@@ -65,7 +65,8 @@ class DaskRows:
 def dask_rows(X: Any) -> DaskRows:
     """A Dask collection as rows; an error that names the remedy if it cannot be."""
     names = None
-    if hasattr(X, "to_dask_array"):  # a dataframe
+    # Asked of the type: a Delayed object has attributes of any name.
+    if hasattr(type(X), "to_dask_array"):  # a dataframe
         if getattr(X, "ndim", 2) == 2 and all(isinstance(name, str) for name in X.columns):
             names = tuple(X.columns)
         X = X.to_dask_array()
@@ -108,7 +109,7 @@ def dask_weights(sample_weight: Any, rows: DaskRows) -> Any:
     """
     if sample_weight is None:
         return None
-    if hasattr(sample_weight, "to_dask_array"):
+    if hasattr(type(sample_weight), "to_dask_array"):
         sample_weight = sample_weight.to_dask_array()
     if not isinstance(sample_weight, da.Array):
         if not rows.has_lengths:

@@ -133,7 +133,8 @@ class OnWorkers:
     def _visit(self, function: Callable[..., Any], args: tuple[Any, ...], reads: bool) -> Visit:
         self._now = next(self._clock)
         frame = self._frame if reads else None
-        return Visit(function, args, frame, reads, frozenset(effect_of(function).sets))
+        sets = frozenset(effect_of(function).sets)
+        return Visit(function, pickle.dumps(args, protocol=5), frame, reads, sets)
 
     def _records(
         self,

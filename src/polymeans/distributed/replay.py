@@ -75,7 +75,7 @@ class Visit:
     """One visit of some blocks: a visitor, its arguments, and the frame it sees blocks through."""
 
     function: Callable[..., Any]
-    args: tuple[Any, ...]
+    args: bytes  #: pickled when the visit is made: codebooks change in place afterwards
     frame: MeasuredFrame | None
     reads: bool  #: the rows of a block, and not only what is kept of it
     sets: frozenset[str]  #: fields of what is kept

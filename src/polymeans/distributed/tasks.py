@@ -25,6 +25,14 @@ class Visits:
 
 
 @dataclass(frozen=True)
+class HeldVisits:
+    """The same on a worker, with the arguments of each visit."""
+
+    visits: tuple[tuple[Visit, tuple[Any, ...]], ...]
+    threads: tuple[int, bool]
+
+
+@dataclass(frozen=True)
 class Order:
     """What is to be done with one block."""
 
@@ -50,12 +58,14 @@ class Outcome:
         return Outcome(self.value + other.value, False, lost)
 
 
-def hold(pickled: bytes) -> Visits:
+def hold(pickled: bytes) -> HeldVisits:
     """Visits as a worker has them; other workers fetch them from there."""
-    return pickle.loads(pickled)
+    sent: Visits = pickle.loads(pickled)
+    opened = [(replace(visit, args=b""), pickle.loads(visit.args)) for visit in sent.visits]
+    return HeldVisits(tuple(opened), (sent.n_threads, sent.one_blas_thread))
 
 
-def visit(block: PlacedBlock, visits: Visits, pickled: bytes) -> Outcome:
+def visit(block: PlacedBlock, held: HeldVisits, pickled: bytes) -> Outcome:
     """Carry out an order for a block, and return what its last step returns."""
     order: Order = pickle.loads(pickled)
     kept = block.kept(order.start)
@@ -65,10 +75,10 @@ def visit(block: PlacedBlock, visits: Visits, pickled: bytes) -> Outcome:
     value = None
     import_numba()
     # Squares of extreme values may be out of range: what is infinite then is looked after.
-    with Threads(visits.n_threads, visits.one_blas_thread), np.errstate(all="ignore"):
+    with Threads(*held.threads), np.errstate(all="ignore"):
         for position, own in order.steps:
-            step = visits.visits[position]
-            value = _take(step, block, kept, pickle.loads(own))
+            step, args = held.visits[position]
+            value = _take(step, block, kept, (*pickle.loads(own), *args))
     if order.version is not None:
         block.keep(kept, order.version, order.start)
     return Outcome(value, False)
@@ -82,15 +92,15 @@ def merge(outcomes: Sequence[Outcome]) -> Outcome:
     return total
 
 
-def _take(step: Visit, block: PlacedBlock, kept: Kept, own: tuple[Any, ...]) -> Any:
+def _take(step: Visit, block: PlacedBlock, kept: Kept, args: tuple[Any, ...]) -> Any:
     before = dict(vars(kept))
     if not step.reads:
-        value = step.function(kept, *own, *step.args)
+        value = step.function(kept, *args)
     elif step.frame is None:
-        value = step.function(RawBlock(block.rows, block.weights), kept, *own, *step.args)
+        value = step.function(RawBlock(block.rows, block.weights), kept, *args)
     else:
         seen = seen_block(RawBlock(block.rows, None), kept, step.frame)
-        value = step.function(seen, kept, *own, *step.args)
+        value = step.function(seen, kept, *args)
     after = vars(kept)
     changed = {f.name for f in fields(kept) if after[f.name] is not before[f.name]}
     if not changed <= step.sets:
