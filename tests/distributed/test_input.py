@@ -129,8 +129,9 @@ def test_weights_of_another_length_are_refused(scheduler):
     X = in_chunks(rows("float64"))
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(299,\)"):
         model().fit(X, sample_weight=np.ones(299))
-    with pytest.raises(ValueError, match="unknown lengths"):
-        model().fit(unknown_lengths(X).persist(), sample_weight=da.ones((), chunks=()).reshape(1))
+    some = unknown_lengths(da.ones((300, 1), chunks=(150, 1)))[:, 0]
+    with pytest.raises(ValueError, match="2 chunks and X has 6, of unknown lengths"):
+        model().fit(X, sample_weight=some)
 
 
 def test_chunks_that_are_not_what_the_array_says(scheduler):

@@ -10,12 +10,13 @@ import pytest
 from polymeans import KMeans
 from polymeans.distributed.placement import OnWorkers
 from tests.distributed.chunked import UNEVEN, in_chunks
+from tests.marks import long
 from tests.out_of_core.sources import MODELS, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@pytest.mark.parametrize("kind", ["float32", "csr"])
+@pytest.mark.parametrize("kind", ["float32", *long("csr")])
 @pytest.mark.parametrize("name", MODELS)
 def test_methods_of_a_fitted_estimator(name, kind, client):
     X = rows(kind)

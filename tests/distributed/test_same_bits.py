@@ -9,16 +9,17 @@ import scipy.sparse as sp
 from polymeans import KhatriRaoKMeans, KMeans, NonRedundantKMeans, TransformedKMeans
 from tests.distributed.chunked import UNEVEN, in_chunks, random_weights
 from tests.distributed.conftest import cluster_of
+from tests.marks import long
 from tests.out_of_core.sources import MODELS, assert_same_bits, rows
+
+#: All estimators on dense rows, and two on CSR rows; the long run has all combinations.
+CASES = [(name, "float32") for name in MODELS] + [("kmeans", "csr"), ("cosine", "csr")]
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@pytest.mark.parametrize("kind", ["float32", "csr"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "kind"), CASES)
 def test_every_estimator_on_uneven_weighted_chunks(name, kind, client):
-    if name == "product" and kind == "csr":
-        pytest.skip("as dense rows: products are kept in a table")
     X, weights = rows(kind), random_weights(300)
     model = MODELS[name](random_state=0).fit(X, sample_weight=weights)
     lazy = da.from_array(weights, chunks=70)
@@ -29,7 +30,7 @@ def test_every_estimator_on_uneven_weighted_chunks(name, kind, client):
 
 
 @pytest.mark.parametrize("kind", ["float64", "csr32"])
-@pytest.mark.parametrize("name", ["kmeans", "cosine", "quick", "sum"])
+@pytest.mark.parametrize("name", ["kmeans", *long("cosine", "quick", "sum")])
 def test_the_threaded_scheduler_and_weights_in_memory(name, kind):
     X, weights = rows(kind), random_weights(300)
     model = MODELS[name](random_state=0).fit(X, sample_weight=weights)
@@ -46,12 +47,12 @@ def test_one_worker_process():
         assert_same_bits(KMeans(9, init="k-means||", random_state=0).fit(X), model)
 
 
-@pytest.mark.parametrize("init", ["k-means++", "afk-mc2", "random"])
+@pytest.mark.parametrize("init", ["k-means++", *long("afk-mc2", "random")])
 def test_every_seeding(init, client):
     X = rows("float64")
 
     def make():
-        return KMeans(5, init=init, n_init=2, random_state=3)
+        return KMeans(4, init=init, random_state=3)
 
     assert_same_bits(make().fit(X), make().fit(in_chunks(X)))
 
@@ -88,7 +89,7 @@ def test_extreme_values(change, client):
     assert_same_bits(make().fit(X), make().fit(in_chunks(X)))
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, *long(True)])
 @pytest.mark.parametrize(
     "make",
     [
