@@ -23,6 +23,7 @@ NAMES = {
     "factorization": "sparse factors of centroids against pyfaust",
     "quick-predict": "labels through sparse factors against the dense product",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
+    "dask": "whole fits and seeding on two worker processes against dask-ml",
     "before-after": "our own times and memory in another checkout and in this one",
     "fuzz": "random and hostile problems for everything public, promises checked",
     "constants": "constants of the searches at half, once and twice their values",

@@ -26,7 +26,18 @@ from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, 
 from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState, all_or_nothing
 from polymeans._hooks import EstimatorHooks
-from polymeans._rows import FitRows, RowsInfo, checked_blocks, is_blocks, rows_to_fit
+from polymeans._rows import (
+    FitRows,
+    RowsInfo,
+    checked_blocks,
+    chunk_by_chunk,
+    in_input_form,
+    is_blocks,
+    is_dask,
+    is_in_parts,
+    on_dask,
+    rows_to_fit,
+)
 from polymeans._validation import (
     check_integer,
     check_n_threads,
@@ -46,6 +57,8 @@ from polymeans.engine.journal import Journal
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend, is_better
 from polymeans.engine.measured import Measured
+from polymeans.engine.placement import Kept
+from polymeans.engine.prepared import RawBlock
 from polymeans.engine.runners import LocalRunner
 from polymeans.engine.survey import glance
 
@@ -109,23 +122,23 @@ class CentroidEstimator(
         with all_or_nothing(self):
             self._check_parameters()
             journal = None if checkpoint is None else Journal(checkpoint)
-            if is_blocks(X):
+            if is_in_parts(X):
                 self._check_blocks_suffice()
-            rows = rows_to_fit(self, X, sample_weight)
-            named = hasattr(self, "feature_names_in_")
-            data = {
-                # Rows without the names that were given would be warned about in each callback.
-                "X": rows[0] if isinstance(rows, tuple) and not named else X,
-                "y": y,
-                "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
-            }
-            try:
-                best = self._fit(rows, data, journal)
-            except np.linalg.LinAlgError as error:
-                raise ValueError(
-                    f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
-                    "Bring the columns of X to similar scales, by StandardScaler for example."
-                ) from error
+            with rows_to_fit(self, X, sample_weight) as rows:
+                named = hasattr(self, "feature_names_in_")
+                data = {
+                    # Rows without the names that were given would be warned about in callbacks.
+                    "X": rows[0] if isinstance(rows, tuple) and not named else X,
+                    "y": y,
+                    "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
+                }
+                try:
+                    best = self._fit(rows, data, journal)
+                except np.linalg.LinAlgError as error:
+                    raise ValueError(
+                        f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
+                        "Bring the columns of X to similar scales, by StandardScaler for example."
+                    ) from error
         if journal is not None:
             journal.remove()
         self._warn(best)
@@ -187,8 +200,8 @@ class CentroidEstimator(
                 if progress.end_run(lambda run=run: self._attributes(run, state)):
                     break
             assert best is not None  # there is one run at least
-            self._settle(best, state, rows, data["X"])
-            attributes = self._attributes(best, state)
+            self._settle(best, state, rows)
+            attributes = in_input_form(rows, self._attributes(best, state))
         for name, value in attributes.items():
             setattr(self, name, value)
         progress.end(lambda: attributes)
@@ -236,6 +249,7 @@ class CentroidEstimator(
         """
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
+    @chunk_by_chunk
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Nearest centroid of each row.
 
@@ -258,6 +272,7 @@ class CentroidEstimator(
         """Labels of checked rows."""
         return self._label(X, np.ones(X.shape[0]))[0]
 
+    @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Distance of each row to each centroid.
 
@@ -304,14 +319,17 @@ class CentroidEstimator(
             Minus the weighted sum of squared (or cosine) distances.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return on_dask().score(self, X, sample_weight)
         if is_blocks(X):
-            parts = [
-                self._label(*block, measure=True)[1]
-                for block in checked_blocks(self, X, sample_weight)
-            ]
+            parts = [self._measured(*block) for block in checked_blocks(self, X, sample_weight)]
             return -float(sum(parts[1:], parts[0]))
         X = check_rows(self, X, reset=False)
-        return -float(self._label(X, check_weights(sample_weight, X), measure=True)[1])
+        return -float(self._measured(X, check_weights(sample_weight, X)))
+
+    def _measured(self, X: Any, weights: NDArray[np.float64]) -> Measured | ExactSum:
+        """What minus the score of checked rows is; those of parts add up."""
+        return self._label(X, weights, measure=True)[1]
 
     @property
     def _n_features_out(self) -> int:
@@ -362,7 +380,7 @@ class CentroidEstimator(
         kept = {name: parameters[name] for name in parameters.keys() - {"n_threads", "verbose"}}
         return kept | {"class": type(self).__name__}
 
-    def _settle(self, run: Run, state: Any, rows: FitRows, X: Any) -> None:
+    def _settle(self, run: Run, state: Any, rows: FitRows) -> None:
         """Give rows of extreme scale the labels that ``predict`` will give them.
 
         In the unit of the largest entries small centroids may have lost digits, which in the
@@ -372,8 +390,13 @@ class CentroidEstimator(
             return
         for name, value in self._vectors(run.codebook, state).items():
             setattr(self, name, value)
-        parts = [rows] if isinstance(rows, tuple) else checked_blocks(self, X)
-        run.labels = np.concatenate([self._label(part, weights)[0] for part, weights in parts])
+        if isinstance(rows, tuple):
+            run.labels = self._label(*rows)[0]
+            return
+        rows.see(None)  # as they were given
+        run.labels = np.concatenate(rows.map(label_as_new, self))
+        if state.runner.placement is rows:
+            rows.see(state.frame)
 
     def _report(self, step: Step, progress: FitProgress, codebook: Any, state: Any) -> bool:
         if isinstance(self.verbose, Integral) and int(self.verbose) > 1:
@@ -409,6 +432,11 @@ class CentroidEstimator(
                 centers = self._inertia_codebook(block.frame, codebook)
                 inertia = Measured.of(block, centers, labels, self._inertia_scale())
         return labels, inertia
+
+
+def label_as_new(raw: RawBlock, kept: Kept, estimator: CentroidEstimator) -> NDArray[np.int32]:
+    """Labels that a fitted estimator gives to the rows of a block."""
+    return estimator._label(raw.rows, np.ones(raw.rows.shape[0]))[0]
 
 
 def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:

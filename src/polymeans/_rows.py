@@ -1,15 +1,18 @@
 """Rows as estimators take them: in one piece in memory, or in blocks that are read in each pass."""
 
+import functools
 import logging
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from polymeans._validation import check_rows, check_weights, shown
+from polymeans._validation import check_rows, check_weights, match_features, shown
 from polymeans.blocks.aligned import aligned
 from polymeans.blocks.checked import CheckedBlocks, check_blocks, refuse_one_shot
 from polymeans.blocks.protocol import Blocks
@@ -21,6 +24,8 @@ from polymeans.engine.streamed import Streamed, refuse_two_weights
 
 #: What a fit works on: rows and weights in memory, or wherever blocks are.
 FitRows = Source | Placement
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 #: Entries of sparse blocks that were not read yet: many.
 _UNKNOWN = 2**62
@@ -45,6 +50,39 @@ class RowsInfo:
         return cls(rows.shape, rows.dtype, n_stored, False)
 
 
+def is_dask(X: Any) -> bool:
+    """Whether rows are a Dask collection, which functions of scikit-learn would load as a whole."""
+    return hasattr(X, "__dask_graph__") and not isinstance(X, type)
+
+
+def on_dask() -> Any:
+    """The package for Dask collections, imported when the first of them is met."""
+    try:
+        return import_module("polymeans.distributed")
+    except ImportError as error:
+        raise ImportError(
+            'Dask collections need dask and distributed: pip install "polymeans[distributed]"'
+        ) from error
+
+
+def chunk_by_chunk(method: _Method) -> _Method:
+    """Of Dask collections, let a method of a fitted estimator see one chunk at a time, later."""
+
+    @functools.wraps(method)
+    def lazily(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        if not is_dask(X):
+            return method(self, X, *args, **options)
+        check_is_fitted(self)
+        return on_dask().by_chunk(self, method.__name__, X, *args, **options)
+
+    return cast(_Method, lazily)
+
+
+def is_in_parts(X: Any) -> bool:
+    """Whether rows are not in memory, or not in one piece."""
+    return is_dask(X) or is_blocks(X)
+
+
 def is_blocks(X: Any) -> bool:
     """Whether rows are blocks, which no function of scikit-learn may see."""
     if isinstance(X, np.ndarray):
@@ -62,8 +100,28 @@ def refuse_callable_start(init: Any) -> None:
         )
 
 
-def rows_to_fit(estimator: Any, X: Any, sample_weight: Any) -> FitRows:
+@contextmanager
+def rows_to_fit(estimator: Any, X: Any, sample_weight: Any) -> Iterator[FitRows]:
+    """What a fit works on, let go of in the end."""
+    rows = _rows_to_fit(estimator, X, sample_weight)
+    try:
+        yield rows
+    finally:
+        if is_dask(X):
+            rows.close()  # type: ignore[union-attr]
+
+
+def in_input_form(rows: FitRows, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of a fit, with labels in the kind of collection that the rows came in."""
+    if isinstance(rows, tuple) or not hasattr(rows, "as_collections"):
+        return attributes
+    return rows.as_collections(attributes)
+
+
+def _rows_to_fit(estimator: Any, X: Any, sample_weight: Any) -> FitRows:
     """What a fit works on, checked as far as it can be without reading blocks."""
+    if is_dask(X):
+        return on_dask().rows_to_fit(estimator, X, sample_weight)
     if not is_blocks(X):
         rows = check_rows(estimator, X, reset=True)
         return rows, check_weights(sample_weight, rows)
@@ -116,23 +174,5 @@ def weights_beside(sample_weight: Any, blocks: CheckedBlocks) -> NDArray[np.floa
 def _matching_blocks(estimator: Any, X: Any, reset: bool) -> CheckedBlocks:
     """Blocks with the features that an estimator knows, or gets to know."""
     blocks = check_blocks(X)
-    names = getattr(X, "feature_names", None)
-    known = getattr(estimator, "feature_names_in_", None)
-    if reset:
-        estimator.n_features_in_ = blocks.n_features
-        if names is not None:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-        elif known is not None:
-            del estimator.feature_names_in_
-        return blocks
-    if blocks.n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {blocks.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
-    if names is not None and known is not None and list(names) != list(known):
-        raise ValueError(
-            "The feature names should match those that were passed during fit: the blocks have "
-            f"{list(names)[:5]}, the fit had {list(known)[:5]} (at most five are shown)."
-        )
+    match_features(estimator, blocks.n_features, getattr(X, "feature_names", None), reset)
     return blocks

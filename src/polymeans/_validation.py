@@ -374,3 +374,27 @@ def call_init(init: Callable[..., Any], X: Any, size: Any, rng: RandomState) -> 
             f"{error}. Give a function of these three arguments."
         ) from error
     return init(X, size, random_state=rng)
+
+
+def match_features(
+    estimator: Any, n_features: int, names: Sequence[str] | None, reset: bool
+) -> None:
+    """Compare features with those that an estimator knows, or let it get to know them."""
+    known = getattr(estimator, "feature_names_in_", None)
+    if reset:
+        estimator.n_features_in_ = n_features
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        elif known is not None:
+            del estimator.feature_names_in_
+        return
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    if names is not None and known is not None and list(names) != list(known):
+        raise ValueError(
+            "The feature names should match those that were passed during fit: X has "
+            f"{list(names)[:5]}, the fit had {list(known)[:5]} (at most five are shown)."
+        )

@@ -13,7 +13,7 @@ from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
 from polymeans._partial import BatchEstimator, weights_of_clusters
-from polymeans._rows import RowsInfo, refuse_callable_start
+from polymeans._rows import RowsInfo, chunk_by_chunk, refuse_callable_start
 from polymeans._validation import call_init, check_range, is_name
 from polymeans.codebooks.aggregation import combine, digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
@@ -209,6 +209,7 @@ class KhatriRaoKMeans(BatchEstimator):
             centers = combine(wide, self._aggregator)
         return np.clip(centers, -largest, largest).astype(dtype)
 
+    @chunk_by_chunk
     def predict_protolabels(self, X: Any) -> NDArray[np.int32]:
         """Protocentroids of each row's nearest centroid.
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
-from polymeans._rows import RowsInfo
+from polymeans._rows import RowsInfo, chunk_by_chunk
 from polymeans._validation import check_range, is_name
 from polymeans.codebooks.aggregation import digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
@@ -216,6 +216,7 @@ class NonRedundantKMeans(CentroidEstimator):
         check_is_fitted(self, "centers_per_view_")
         return self.centers_per_view_[self.main_view_] if self.n_views_ else self.mean_[None, :]
 
+    @chunk_by_chunk
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label of each row in the view that explains most.
 
@@ -231,6 +232,7 @@ class NonRedundantKMeans(CentroidEstimator):
         """
         return _column(self.predict_views(X), self.main_view_)
 
+    @chunk_by_chunk
     def predict_views(self, X: Any) -> NDArray[np.int32]:
         """Label of each row in every view.
 
@@ -246,6 +248,7 @@ class NonRedundantKMeans(CentroidEstimator):
         """
         return labels_per_set(super().predict(X), self.n_clusters_)
 
+    @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Rows in the coordinates of all views, one after another.
 
@@ -266,6 +269,7 @@ class NonRedundantKMeans(CentroidEstimator):
             return project(X, self.mean_, self.rotation_)
         return project(X, self.mean_, self.whitening_ @ self.rotation_)
 
+    @chunk_by_chunk
     def transform_view(self, X: Any, view: int) -> NDArray[Any]:
         """Rows in the coordinates of one view.
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS, FitProgress
 from polymeans._fit_state import FitState
-from polymeans._rows import is_blocks
+from polymeans._rows import chunk_by_chunk, is_blocks
 from polymeans._seeded import SeededEstimator
 from polymeans._validation import check_range, check_rows
 from polymeans.codebooks.base import BaseCodebook
@@ -243,6 +243,7 @@ class QuickKMeans(SeededEstimator):
             raise AttributeError("cluster_centers_ are there after fit.")
         return self._table() if self._means is None else self._means
 
+    @chunk_by_chunk
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Nearest factored centroid of each row.
 

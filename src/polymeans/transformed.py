@@ -1,6 +1,5 @@
 """k-means in a metric that is learned together with the clusters."""
 
-import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import CentroidEstimator, warn_of_missing_clusters
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
-from polymeans._rows import RowsInfo, checked_blocks, is_blocks
-from polymeans._validation import check_rows, check_weights, is_name
+from polymeans._rows import RowsInfo, chunk_by_chunk
+from polymeans._validation import is_name
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.core import threads as core_threads
@@ -244,6 +243,7 @@ class TransformedKMeans(CentroidEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
+    @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Rows in the learned space, where Euclidean distances are the learned metric.
 
@@ -306,17 +306,12 @@ class TransformedKMeans(CentroidEstimator):
         score : float
             The metric is ``rho (W + rho I)^-1``: Euclid's for large ``rho``.
         """
-        check_is_fitted(self)
-        if is_blocks(X):
-            blocks = checked_blocks(self, X, sample_weight)
-            return math.fsum(self._score(*block) for block in blocks)
-        X = check_rows(self, X, reset=False)
-        return self._score(X, check_weights(sample_weight, X))
+        return super().score(X, y, sample_weight)
 
-    def _score(self, X: Any, weights: NDArray[np.float64]) -> float:
+    def _measured(self, X: Any, weights: NDArray[np.float64]) -> ExactSum:
         inside = self._transformed(X, "score")
         own = self.centers_in_space_[self._label(X, weights)[0]]
-        return -2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))
+        return ExactSum.of(np.array([2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))]))
 
     @property
     def components_(self) -> NDArray[np.float64]:
