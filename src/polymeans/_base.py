@@ -97,7 +97,7 @@ class CentroidEstimator(
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -195,7 +195,7 @@ class CentroidEstimator(
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -217,7 +217,7 @@ class CentroidEstimator(
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -238,7 +238,7 @@ class CentroidEstimator(
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class CentroidEstimator(
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
 
         Returns
         -------
@@ -291,7 +291,7 @@ class CentroidEstimator(
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

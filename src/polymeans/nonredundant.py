@@ -224,7 +224,7 @@ class NonRedundantKMeans(CentroidEstimator):
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class NonRedundantKMeans(CentroidEstimator):
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
 
         Returns
         -------
@@ -258,7 +258,7 @@ class NonRedundantKMeans(CentroidEstimator):
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
 
         Returns
         -------
@@ -280,7 +280,7 @@ class NonRedundantKMeans(CentroidEstimator):
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
         view : int
             Which one, from 0; negative numbers count from the end.
 
@@ -310,7 +310,7 @@ class NonRedundantKMeans(CentroidEstimator):
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -251,7 +251,7 @@ class TransformedKMeans(CentroidEstimator):
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class TransformedKMeans(CentroidEstimator):
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -298,7 +298,7 @@ class TransformedKMeans(CentroidEstimator):
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
             Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            memory are given as :class:`~polymeans.blocks.Blocks`, or as a Dask array or dataframe.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
