@@ -19,7 +19,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
@@ -494,15 +493,3 @@ class CentroidEstimator(
                 centers = self._inertia_codebook(block.frame, codebook)
                 inertia = Measured.of(block, centers, labels, self._inertia_scale())
         return labels, inertia
-
-
-def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:
-    """Warn if fewer clusters have rows than ``n_clusters``; for :meth:`_warn` to call."""
-    n_found = len(np.unique(labels))
-    if n_found < n_clusters:
-        warnings.warn(
-            f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-            f"({n_clusters}). Possibly due to duplicate points in X; ask for fewer clusters.",
-            ConvergenceWarning,
-            stacklevel=4 + HAS_CALLBACKS,
-        )
