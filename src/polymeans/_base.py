@@ -19,7 +19,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
@@ -103,7 +102,8 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
@@ -214,7 +214,8 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
@@ -235,7 +236,8 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
@@ -255,7 +257,8 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
 
         Returns
@@ -278,7 +281,8 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
 
         Returns
@@ -306,7 +310,8 @@ class CentroidEstimator(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
@@ -437,15 +442,3 @@ class CentroidEstimator(
 def label_as_new(raw: RawBlock, kept: Kept, estimator: CentroidEstimator) -> NDArray[np.int32]:
     """Labels that a fitted estimator gives to the rows of a block."""
     return estimator._label(raw.rows, np.ones(raw.rows.shape[0]))[0]
-
-
-def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:
-    """Warn if fewer clusters have rows than ``n_clusters``; for :meth:`_warn` to call."""
-    n_found = len(np.unique(labels))
-    if n_found < n_clusters:
-        warnings.warn(
-            f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-            f"({n_clusters}). Possibly due to duplicate points in X; ask for fewer clusters.",
-            ConvergenceWarning,
-            stacklevel=4 + HAS_CALLBACKS,
-        )

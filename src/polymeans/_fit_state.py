@@ -1,12 +1,17 @@
 """What a fit holds until it ends, and how a fit that fails leaves the estimator unchanged."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
+from polymeans._compat import HAS_CALLBACKS
 from polymeans._rows import FitRows
 from polymeans.engine.block_runner import BlockRunner
 from polymeans.engine.runners import LocalRunner
@@ -51,3 +56,15 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:
+    """Warn if fewer clusters have rows than ``n_clusters``; for :meth:`_warn` to call."""
+    n_found = len(np.unique(labels))
+    if n_found < n_clusters:
+        warnings.warn(
+            f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+            f"({n_clusters}). Possibly due to duplicate points in X; ask for fewer clusters.",
+            ConvergenceWarning,
+            stacklevel=4 + HAS_CALLBACKS,
+        )

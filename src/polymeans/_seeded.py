@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans._base import CentroidEstimator, warn_of_missing_clusters
-from polymeans._fit_state import FitState
+from polymeans._base import CentroidEstimator
+from polymeans._fit_state import FitState, warn_of_missing_clusters
 from polymeans._rows import RowsInfo, refuse_callable_start
 from polymeans._validation import (
     call_init,

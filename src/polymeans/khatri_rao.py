@@ -215,7 +215,8 @@ class KhatriRaoKMeans(BatchEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
 
         Returns

@@ -222,7 +222,8 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
 
         Returns
@@ -238,7 +239,8 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
 
         Returns
@@ -254,7 +256,8 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
 
         Returns
@@ -275,7 +278,8 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
         view : int
             Which one, from 0; negative numbers count from the end.
@@ -304,7 +308,8 @@ class NonRedundantKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.

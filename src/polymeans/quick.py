@@ -249,7 +249,8 @@ class QuickKMeans(SeededEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
 
         Returns

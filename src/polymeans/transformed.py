@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, warn_of_missing_clusters
+from polymeans._base import CentroidEstimator
 from polymeans._compat import HAS_CALLBACKS
-from polymeans._fit_state import FitState
+from polymeans._fit_state import FitState, warn_of_missing_clusters
 from polymeans._rows import RowsInfo, chunk_by_chunk
 from polymeans._validation import is_name
 from polymeans.codebooks.base import BaseCodebook
@@ -249,7 +249,8 @@ class TransformedKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
 
         Returns
@@ -275,7 +276,8 @@ class TransformedKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
@@ -294,7 +296,8 @@ class TransformedKMeans(CentroidEstimator):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
+                Blocks or Dask collection
             Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.

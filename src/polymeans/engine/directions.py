@@ -65,6 +65,8 @@ def leading_directions(
     else:
         find = _lanczos if solver == "lanczos" else _randomized
         directions, squares = find(rows, roots, mean, n_directions, rng)
+    if len(squares) == 0 or not np.isfinite(squares).all():
+        raise np.linalg.LinAlgError("the scatter of the rows is out of range")
     order = np.argsort(-squares, kind="stable")
     directions, squares = directions[:, order], np.maximum(squares[order], 0.0)
     return directions * signs_of(directions), squares
@@ -80,7 +82,8 @@ def signs_of(columns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def above_rounding(squares: NDArray[np.float64], n: int) -> NDArray[np.bool_]:
     """Which of these eigenvalues, sorted down, are more than what rounding leaves of zero."""
-    return squares > 4 * n * np.finfo(np.float64).eps * max(float(squares[0]), 1e-300)
+    largest = float(squares[0]) if len(squares) else 0.0
+    return squares > 4 * n * np.finfo(np.float64).eps * max(largest, 1e-300)
 
 
 # --- at least as many rows as features -------------------------------------------------------
