@@ -85,8 +85,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -183,8 +182,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -205,8 +203,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -225,8 +222,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -248,8 +244,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -277,8 +272,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -222,8 +222,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -238,8 +237,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -254,8 +252,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -275,8 +272,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         view : int
             Which one, from 0; negative numbers count from the end.
 
@@ -305,8 +301,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

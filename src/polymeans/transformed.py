@@ -250,8 +250,7 @@ class TransformedKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -277,8 +276,7 @@ class TransformedKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -297,8 +295,7 @@ class TransformedKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None

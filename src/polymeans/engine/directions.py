@@ -63,6 +63,7 @@ def leading_directions(
         find: Any = _exact_of_few if few else _exact
         directions, squares = find(rows, roots, mean, n_directions)
     else:
+        rows = rows.in_double_precision()
         find = _lanczos if solver == "lanczos" else _randomized
         directions, squares = find(rows, roots, mean, n_directions, rng)
     order = np.argsort(-squares, kind="stable")
