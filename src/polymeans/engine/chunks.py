@@ -110,6 +110,12 @@ class ChunkedRows:
         assert found is not None  # there is one row at least
         return found
 
+    def in_double_precision(self) -> "ChunkedRows":
+        """The same rows, converted once if they are in memory: for many products with them."""
+        if self.dtype == np.float64 or not self.placement.keeps_blocks:
+            return self
+        return ChunkedRows.of(self.matrix().astype(np.float64))
+
     def matrix(self) -> Rows:
         """All rows in memory, for where they are few."""
         return stacked(self.placement.map(all_rows, self.preparation))

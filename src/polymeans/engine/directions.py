@@ -63,8 +63,10 @@ def leading_directions(
         find: Any = _exact_of_few if few else _exact
         directions, squares = find(rows, roots, mean, n_directions)
     else:
+        rows = rows.in_double_precision()
         find = _lanczos if solver == "lanczos" else _randomized
         directions, squares = find(rows, roots, mean, n_directions, rng)
+    # LAPACK returns nothing where entries are not finite.
     if len(squares) == 0 or not np.isfinite(squares).all():
         raise np.linalg.LinAlgError("the scatter of the rows is out of range")
     order = np.argsort(-squares, kind="stable")
@@ -246,7 +248,7 @@ def _exact_of_few(
     )
     squares, vectors = np.maximum(squares[::-1], 0.0), vectors[:, ::-1]
     kept = above_rounding(squares, m)
-    kept[0] = True
+    kept[:1] = True
     vectors, squares = vectors[:, kept], squares[kept]
     directions = scaled.T @ vectors
     if sp.issparse(X) and mean is not None:
