@@ -183,7 +183,8 @@ def test_ci_runs_the_test_command_of_the_readme():
     assert done.stderr == ""
 
 
-def test_examples_in_the_readme_run():
+def test_examples_in_the_readme_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some of them write files
     blocks = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     # Progress bars need scikit-learn 1.9 and rich.
     blocks = [block for block in blocks if "sklearn.callback" not in block]
