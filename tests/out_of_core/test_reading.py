@@ -130,7 +130,7 @@ def test_what_is_kept_is_a_few_bytes_a_row():
         for value in vars(kept).values()
         if isinstance(value, np.ndarray)
     )
-    assert n_bytes <= 8 * len(X)
+    assert n_bytes <= 12 * len(X)
     assert placement.recall(visits.labels_of)[0].dtype == np.int32
 
 

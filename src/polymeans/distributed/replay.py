@@ -11,7 +11,7 @@ from typing import Any
 
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.frame import MeasuredFrame
-from polymeans.engine import parallel_seeding, plus_plus, survey, visits
+from polymeans.engine import margins, parallel_seeding, plus_plus, survey, visits
 from polymeans.engine.blocks import Block
 from polymeans.engine.placement import Kept
 from polymeans.spaces import glimpse
@@ -37,7 +37,8 @@ class Effect:
 def label_again(block: Block, kept: Kept, codebook: BaseCodebook, *_: Any) -> None:
     """The labels of :func:`polymeans.engine.visits.assign_and_add_up`, without totals."""
     before = kept.labels_or_none_yet()
-    kept.previous, kept.labels = before, visits.nearest_labels(block, codebook, before)
+    kept.previous, kept.labels = before, margins.nearest_labels(block, codebook, before)
+    kept.gaps = None  # the next visit looks at all rows
 
 
 def approach_again(block: Block, kept: Kept, codebook: Any, n_before: int, *_: Any) -> None:
@@ -53,10 +54,12 @@ EFFECTS: dict[Callable[..., Any], Effect] = {
     survey.survey_block: Effect({"weights": (), "directionless": ()}),
     glimpse.glimpse_of_block: Effect({"weights": ()}),
     # Labels are the nearest centroids, whatever they were before.
-    visits.assign_and_add_up: Effect({"labels": _SEEN, "previous": ("labels",)}, label_again),
-    visits.forget_labels: Effect({"labels": (), "previous": ()}, waits=True),
-    visits.adopt_labels: Effect({"labels": (), "previous": ()}, waits=True),
-    visits.change_labels: Effect({"labels": ("labels",)}, waits=True),
+    visits.assign_and_add_up: Effect(
+        {"labels": _SEEN, "previous": ("labels",), "gaps": ()}, label_again
+    ),
+    visits.forget_labels: Effect({"labels": (), "previous": (), "gaps": ()}, waits=True),
+    visits.adopt_labels: Effect({"labels": (), "previous": (), "gaps": ()}, waits=True),
+    visits.change_labels: Effect({"labels": ("labels",), "gaps": ("gaps",)}, waits=True),
     parallel_seeding.draw_next: Effect(_DISTANCES, approach_again),
     parallel_seeding.gather: Effect(_DISTANCES, approach_again),
     plus_plus.accept_candidate: Effect({"closest": ("closest", *_SEEN)}),

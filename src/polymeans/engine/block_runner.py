@@ -56,6 +56,8 @@ class BlockRunner(BaseRunner):
         self.placement.recall(visits.forget_labels)
         self._needs, self._sizes = visits.wants_of(codebook)
         self._n_clusters = codebook.n_clusters
+        self._visited: BaseCodebook | None = None  #: whose labels rows have
+        self._drift: NDArray[np.float64] | None = None  #: how far it went since
         self._forget_totals()
 
     def _forget_totals(self) -> None:
@@ -74,9 +76,11 @@ class BlockRunner(BaseRunner):
         # Sums are exact, so that correcting them by the rows that moved gives the same bits.
         known, few = self._totals, _MANY * self.frame.n_samples
         corrected = known is not None and self._all_changes().n_moved < few
+        drift = self._drift if codebook is self._visited else None
         found: visits.Pass = self.placement.reduce(
-            visits.assign_and_add_up, codebook, measured, corrected
+            visits.assign_and_add_up, codebook, measured, corrected, drift
         )
+        self._visited, self._drift = codebook, None
         self._forget_totals()
         self._totals = known + found.statistics if corrected else found.statistics
         self._changes = found.changes
@@ -147,6 +151,7 @@ class BlockRunner(BaseRunner):
     def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted: what was measured is of another one."""
         self._measured = self._far = None
+        self._drift = drift
 
     def _inertia(self, codebook: BaseCodebook) -> ExactSum:
         if self._measured is not None and self._measured[0] is codebook:

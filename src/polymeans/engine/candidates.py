@@ -17,7 +17,7 @@ from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.distances import own_distances
-from polymeans.engine.visits import nearest_labels
+from polymeans.engine.margins import nearest_labels
 
 #: Rows whose potentials are added up before another thread could have begun to help.
 _LIGHT_ROWS = 2**14

@@ -101,6 +101,12 @@ class DenseLloyd(StatelessAssigner):
         self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> None:
         """Write every row's label."""
+        self.assign_with_gaps(codebook, labels, np.empty(0, dtype=np.float32))
+
+    def assign_with_gaps(
+        self, codebook: CentersTable, labels: NDArray[np.int32], gaps: NDArray[np.float32]
+    ) -> None:
+        """The same, and at least how much farther the next centroid is than the nearest."""
         from polymeans.kernels import dense
 
         rows, book = self.rows, codebook.book
@@ -114,6 +120,7 @@ class DenseLloyd(StatelessAssigner):
                 lo,
                 hi,
                 labels,
+                gaps,
                 self.block_buffer(),
                 np.empty(self.block_rows, dtype=rows.dtype),
                 np.empty(self.block_rows, dtype=rows.dtype),

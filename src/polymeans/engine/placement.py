@@ -37,6 +37,8 @@ class Kept:
     directionless: NDArray[np.int64] | None = None  #: rows of zeros where only directions count
     labels: NDArray[np.int32] | None = None
     previous: NDArray[np.int32] | None = None  #: labels before the last assignment
+    #: How much farther the next centroid is than that of the label, at least (dense rows).
+    gaps: NDArray[np.float32] | None = None
     closest: NDArray[np.float64] | None = None  #: squared distance to the nearest candidate
     nearest: NDArray[np.int32] | None = None  #: which candidate that is
     candidates: Any = None  #: buffers for seeding, where the placement ``keeps_blocks``

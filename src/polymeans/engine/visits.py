@@ -21,10 +21,9 @@ from polymeans.engine.accumulate import (
     marginal_statistics,
     mass_statistics,
 )
-from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.distances import distances_apart, distances_in_user_units, own_distances
-from polymeans.engine.nearest import decide_contested
+from polymeans.engine.margins import label_open_rows
 from polymeans.engine.placement import Kept
 from polymeans.engine.prepared_blocks import block_of_some
 
@@ -93,13 +92,15 @@ def assign_and_add_up(
     codebook: BaseCodebook,
     measured: bool = False,
     corrected: bool = False,
+    drift: NDArray[np.float64] | None = None,
 ) -> Pass:
     """Label a block's rows and add them up; if ``measured``, add up their distances too.
 
     If ``corrected``, statistics are what the totals of the labels before have to be corrected by.
+    ``drift`` is how far the centroids went since the last visit, if that is known.
     """
     before = kept.labels_or_none_yet()
-    labels = nearest_labels(block, codebook, before)
+    labels = label_open_rows(block, kept, codebook, drift)
     kept.previous, kept.labels = before, labels
     inertia = own_inertia(block, kept, codebook) if measured else None
     changes, wants = changes_of(kept, codebook.n_clusters), wants_of(codebook)
@@ -169,12 +170,12 @@ def sums_of_features(
 
 def forget_labels(kept: Kept) -> None:
     """A descent starts."""
-    kept.labels = kept.previous = None
+    kept.labels = kept.previous = kept.gaps = None
 
 
 def adopt_labels(kept: Kept, labels: NDArray[np.int32]) -> None:
     """Take labels from outside, as if no row had one before."""
-    kept.labels, kept.previous = labels.astype(np.int32), None
+    kept.labels, kept.previous, kept.gaps = labels.astype(np.int32), None, None
 
 
 def change_labels(kept: Kept, inside: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
@@ -182,6 +183,9 @@ def change_labels(kept: Kept, inside: NDArray[np.int64], labels: NDArray[np.int3
     changed = kept.labels_or_none_yet().copy()
     changed[inside] = labels
     kept.labels = changed
+    if kept.gaps is not None:
+        kept.gaps = kept.gaps.copy()
+        kept.gaps[inside] = 0.0
 
 
 def labels_of(kept: Kept) -> NDArray[np.int32]:
@@ -243,16 +247,6 @@ def correction(
 ) -> Any:
     """What totals change by if all rows of a block get other labels."""
     return totals_of(block, labels, needs, sizes) - totals_of(block, before, needs, sizes)
-
-
-def nearest_labels(
-    block: Block, codebook: BaseCodebook, before: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """The nearest centroid of each row, the lowest index among equals."""
-    labels = before.copy()
-    make_assigner(block, codebook, "lloyd").assign(codebook, labels, labels)
-    decide_contested(block, codebook, labels)
-    return labels
 
 
 def joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

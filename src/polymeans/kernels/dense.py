@@ -168,6 +168,35 @@ def two_best_lanes(block, q0, q1, q2, q3, panels, p, tile):
     )
 
 
+@kernel
+def _gap(frame, i, reach, best, second):
+    """How much farther the next centroid is than the nearest, by their scores; at least."""
+    square = frame.norms[i] * frame.norms[i]
+    high = np.sqrt(max(0.0, square + 2.0 * best + 2.0 * reach))
+    least = square - 2.0 * reach
+    low = frame.error.certain * np.sqrt(max(0.0, least - abs(least) * 2.0**-22 + 2.0 * second))
+    # Distances whose squares float32 cannot hold are as good as this far.
+    gap = min(low, 1e18) * (1 - 2.0**-20) - high * (1 + 2.0**-20) - 1e-37
+    return np.float32(max(0.0, gap * (1 - 2.0**-20)))
+
+
+@kernel
+def sink_gaps(
+    gaps,  # IN  (n,) how much farther the next centroid was than the nearest, at least
+    labels,  # IN  (n,)
+    drift,  # IN  (k,) how far each centroid went since
+    farthest,  # IN  the one that went farthest
+    second,  # IN  how far any of the others went
+    out,  # OUT (n,) the same now
+):
+    """Let gaps sink by what the own centroid and the others moved, rounded down."""
+    for i in range(gaps.shape[0]):
+        a = labels[i]
+        others = second if a == farthest else drift[farthest]
+        gap = np.float64(gaps[i]) - (drift[a] + others) * (1 + 2.0**-40)
+        out[i] = np.float32(gap - abs(gap) * 2.0**-20 - 1e-37)
+
+
 @kernel(fastmath=FINITE_OR_INFINITE)
 def assign_all(
     rows,  # IN  row container
@@ -177,6 +206,7 @@ def assign_all(
     lo,
     hi,
     labels,  # OUT (n,)
+    gaps,  # OUT (n,) float32, how much farther the next centroid is at least; (0,): not wanted
     block,  # BUFFER (block_rows, d) shifted rows
     best,  # BUFFER (block_rows,) smallest score so far
     second,  # BUFFER (block_rows,) and the next
@@ -211,8 +241,12 @@ def assign_all(
         for b in range(m):
             i = b0 + b
             reach = score_error(frame, i)
+            if gaps.shape[0]:
+                gaps[i] = 0.0
             if second[b] - best[b] > 2 * reach:
                 labels[i] = panels.clusters[lane_of[b] // width, lane_of[b] % width]
+                if gaps.shape[0]:
+                    gaps[i] = _gap(frame, i, reach, np.float64(best[b]), np.float64(second[b]))
             else:
                 n_settled += 1
                 limit = best[b] + 2 * reach

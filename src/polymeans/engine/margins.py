@@ -1,0 +1,107 @@
+"""Labels of a block from pass to pass: rows that keep their centroid for certain are left alone.
+
+For each row one number is kept, at most how much farther its second nearest centroid is than the
+nearest (Hamerly's bound). It sinks by what the centroids move. As long as it is positive the label
+stays, so that only the other rows are looked at; labels are those of a look at all of them.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.codebooks.base import BaseCodebook
+from polymeans.engine.assignment import make_assigner
+from polymeans.engine.blocks import Block, DenseBlock
+from polymeans.engine.dense_assigners import DenseLloyd
+from polymeans.engine.nearest import decide_contested
+from polymeans.engine.placement import Kept
+from polymeans.engine.prepared_blocks import block_of_some
+
+#: Share of the rows above which taking them out of the block costs more than looking at all.
+_MOST = 0.7
+
+
+def nearest_labels(
+    block: Block, codebook: BaseCodebook, before: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """The nearest centroid of each row, the lowest index among equals."""
+    labels = before.copy()
+    make_assigner(block, codebook, "lloyd").assign(codebook, labels, labels)
+    decide_contested(block, codebook, labels)
+    return labels
+
+
+def label_open_rows(
+    block: Block, kept: Kept, codebook: BaseCodebook, drift: NDArray[np.float64] | None
+) -> NDArray[np.int32]:
+    """The nearest centroid of each row; sets what is kept for the next pass.
+
+    Parameters
+    ----------
+    block : Block
+    kept : Kept
+        With the labels and gaps of the last pass, if there was one.
+    codebook : codebook
+    drift : ndarray of shape (k,) or None
+        How far each centroid went since the last pass; None: not known.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
+    before = kept.labels_or_none_yet()
+    if not _has_gaps(block, codebook):
+        kept.gaps = None
+        return nearest_labels(block, codebook, before)
+    assert isinstance(block, DenseBlock)
+    if drift is None or kept.gaps is None:
+        labels, kept.gaps = _labels_and_gaps(block, codebook, before)
+        return labels
+    sunk = _sunk(kept.gaps, before, drift)
+    still_open = np.flatnonzero(~(sunk > 0))
+    if len(still_open) > _MOST * block.n_samples:
+        labels, kept.gaps = _labels_and_gaps(block, codebook, before)
+        return labels
+    labels = before.copy()
+    if len(still_open):
+        rows, norms = block.rows_at(still_open), block.norms[still_open]
+        few = block_of_some(rows, block.weights[still_open], block.frame, norms)
+        assert isinstance(few, DenseBlock)
+        found = _labels_and_gaps(few, codebook, before[still_open])
+        labels[still_open], sunk[still_open] = found
+    kept.gaps = sunk
+    return labels
+
+
+def _has_gaps(block: Block, codebook: BaseCodebook) -> bool:
+    """Whether distances to the two nearest centroids are at hand when rows are labelled."""
+    return (
+        isinstance(block, DenseBlock)
+        and codebook.kind == "table"
+        and not block.frame.guarded
+        and len(block.directionless) == 0
+    )
+
+
+def _labels_and_gaps(
+    block: DenseBlock, codebook: Any, before: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    labels, gaps = before.copy(), np.empty(block.n_samples, dtype=np.float32)
+    DenseLloyd(block, codebook.n_clusters).assign_with_gaps(codebook, labels, gaps)
+    decide_contested(block, codebook, labels)
+    return labels, gaps
+
+
+def _sunk(
+    gaps: NDArray[np.float32], labels: NDArray[np.int32], drift: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """Gaps after the centroids moved, never overstated."""
+    from polymeans.kernels.dense import sink_gaps
+
+    farthest = int(np.argmax(drift))
+    others = np.delete(drift, farthest)
+    second = float(others.max()) if len(others) else 0.0
+    out = np.empty_like(gaps)
+    sink_gaps(gaps, labels, drift, farthest, second, out)
+    return out
