@@ -69,23 +69,27 @@ def server_app(
     method: str = "exact",
     rounds: int | None = None,
     start: str = "auto",
-    min_sites: int = 2,
+    min_sites: Any = 2,
     secure: bool = False,
     privacy: Privacy | None = None,
     as_published: bool = False,
-    timeout: float = 600.0,
+    timeout: Any = 600.0,
     on_end: Callable[[FederatedRun, Any], None] | None = None,
 ) -> Any:
     """A Flower ``ServerApp`` that fits an estimator to the rows of all connected nodes.
 
     Parameters
     ----------
-    estimator : estimator, or callable
+    estimator : estimator or callable
         Or ``estimator(context)`` that returns one, to read a run's configuration.
-    method, rounds, start, min_sites, secure, privacy, as_published
+    method, rounds, start, secure, privacy, as_published
         See :func:`~polymeans.federated.simulate`.
-    timeout : float, default=600
-        Seconds that a round waits for replies; who is later is absent in it.
+    min_sites : int or callable, default=2
+        Nodes to wait for at the beginning, and those whose answers a round needs; or
+        ``min_sites(context)``.
+    timeout : float or callable, default=600
+        Seconds that a round waits for replies, and who is later is absent in it; or
+        ``timeout(context)``.
     on_end : callable or None, default=None
         ``on_end(run, context)`` gets the outcome, to save the model for example.
 
@@ -99,8 +103,12 @@ def server_app(
 
     @app.main()
     def main(grid: Any, context: Any) -> None:
-        chosen = estimator(context) if callable(estimator) else estimator
-        coordinator = Coordinator(FlowerTransport(grid, min_sites, timeout), min_sites, secure)
+        chosen, needed, patience = (
+            given(context) if callable(given) else given
+            for given in (estimator, min_sites, timeout)
+        )
+        transport = FlowerTransport(grid, int(needed), float(patience))
+        coordinator = Coordinator(transport, int(needed), secure)
         model = run_federated(
             chosen,
             coordinator,

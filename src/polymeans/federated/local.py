@@ -3,8 +3,9 @@
 In each round sites run a step of k-means from the centroids they are sent, and return means (or
 protocentroids) with sizes; the server clusters what all sites have sent. As published, the server
 starts anew from random points in every round, so nothing makes a round better than the one before,
-and a fixed number of rounds is run. Repaired, it starts from the centroids it has sent, sites
-report the inertia of these, the best ones are kept, and the run ends when they no longer improve.
+and a fixed number of rounds is run. Repaired, the first centroids come from summaries of all sites
+(:mod:`polymeans.federated.starts`), later ones from those that were sent before; sites report the
+inertia of these, the best ones are kept, and the run ends when they no longer improve.
 """
 
 import logging
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from polymeans._rows import RowsInfo
 from polymeans._validation import check_seed
 from polymeans.codebooks.aggregation import combine, split
 from polymeans.federated.coordinator import Coordinator
@@ -26,8 +28,10 @@ from polymeans.federated.messages import (
     checked_number,
     unpacked_integers,
 )
+from polymeans.federated.starts import gather_summaries
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
+from polymeans.search.summary import FEWEST, MOST, PER_CENTROID
 
 logger = logging.getLogger("polymeans")
 
@@ -63,7 +67,7 @@ def fit_locally(
     vectors: NDArray[Any] | None = None
     best, best_inertia, since = None, np.inf, 0
     for _ in range(n_rounds):
-        points, weights, inertia = task.ask(vectors)
+        points, weights, inertia = task.begin() if vectors is None else task.ask(vectors)
         if vectors is not None:
             coordinator.rounds[-1].inertia = inertia
             if inertia < best_inertia * (1 - float(estimator.tol)):
@@ -99,7 +103,8 @@ class _Task:
         self.is_grid, self.coordinator, self.as_published = is_grid, coordinator, as_published
         self.sizes = tuple(self.model._sizes) if is_grid else (int(self.model.n_clusters),)
         self.aggregator = self.model.aggregator if is_grid else "sum"
-        self.n_features, self.dtype, _, _ = coordinator.gather()
+        self.n_features, self.dtype, _, n_samples = coordinator.gather()
+        self.kind = RowsInfo((n_samples, self.n_features), self.dtype, 0, False)
         self.rng = check_seed(self.model.random_state)
 
     def ask(self, vectors: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[np.float64], float]:
@@ -131,8 +136,6 @@ class _Task:
         asked: Message = {
             "sizes": list(self.sizes),
             "aggregator": self.aggregator,
-            "init": "random" if self.as_published else "search",
-            "n_iter": 1 if self.as_published or vectors is not None else 10,
             "only_measure": only_measure,
         }
         return asked if vectors is None else asked | {"vectors": vectors}

@@ -27,13 +27,12 @@ def local_step(site: Site, request: Message) -> Message:
     inertia = np.nan if vectors is None else _inertia(site, request, vectors)
     if request["only_measure"]:
         return {"inertia": inertia}
-    n_iter = int(request["n_iter"])
     with warnings.catch_warnings():  # few rows, or few steps: neither matters here
         warnings.simplefilter("ignore", ConvergenceWarning)
         if len(sizes) == 1:
-            found, counts = _free(site, sizes[0], vectors, n_iter, seed)
+            found, counts = _free(site, sizes[0], vectors, seed)
         else:
-            found, counts = _grid(site, request, vectors, n_iter, seed)
+            found, counts = _grid(site, request, vectors, seed)
     least = max(LEAST_ROWS, site.rules.min_count)
     few = (counts > 0) & (counts < least)
     counts = np.where(few, 0, counts)
@@ -50,33 +49,31 @@ def local_step(site: Site, request: Message) -> Message:
 
 
 def _free(
-    site: Site, k: int, vectors: NDArray[Any] | None, n_iter: int, seed: int
+    site: Site, k: int, vectors: NDArray[Any] | None, seed: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Means and sizes after some steps of k-means."""
+    """Means and sizes after a step of k-means."""
     if vectors is None:
         k = min(k, site.n_samples)
-        model = KMeans(k, init="k-means++", n_init=1, max_iter=n_iter, random_state=seed)
+        model = KMeans(k, init="k-means++", n_init=1, max_iter=1, random_state=seed)
     else:
         # Centroids that no row here is nearest to belong to other sites.
         near = np.unique(_given((len(vectors),), "sum", [vectors], site).labels_)
         k, vectors = len(near), vectors[near]
-        model = KMeans(k, init=vectors, max_iter=n_iter)
+        model = KMeans(k, init=vectors, max_iter=1)
     model.fit(site.rows, sample_weight=site.weights)
     counts = np.bincount(model.labels_[site.weights > 0], minlength=k)
     return model.cluster_centers_, counts.astype(np.int64)
 
 
 def _grid(
-    site: Site, request: Message, vectors: NDArray[Any] | None, n_iter: int, seed: int
+    site: Site, request: Message, vectors: NDArray[Any] | None, seed: int
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Protocentroids, and the sizes of all their combinations."""
     sizes, aggregator = tuple(request["sizes"]), str(request["aggregator"])
-    init: Any = str(request["init"]) if vectors is None else split(vectors, sizes)
+    init: Any = "random" if vectors is None else split(vectors, sizes)
     model = KhatriRaoKMeans(
-        sizes, aggregator=aggregator, init=init, n_init="auto", max_iter=n_iter, random_state=seed
+        sizes, aggregator=aggregator, init=init, n_init=1, max_iter=1, random_state=seed
     )
-    if init == "random":
-        model.set_params(n_init=1)
     model.fit(site.rows, sample_weight=site.weights)
     k = int(np.prod(sizes))
     counts = np.bincount(model.labels_[site.weights > 0], minlength=k)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from polymeans._rows import RowsInfo
 from polymeans._validation import check_choice
 from polymeans.federated.coordinator import Coordinator
 from polymeans.federated.messages import (
@@ -84,7 +85,7 @@ def fitted_to(
 
 
 def gather_summaries(
-    coordinator: Coordinator, placement: SitesPlacement, n_micro: int, spherical: bool
+    coordinator: Coordinator, placement: SitesPlacement | RowsInfo, n_micro: int, spherical: bool
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Micro-centroids of all sites and their masses, in the order of the sites' names."""
     found: dict[str, tuple[NDArray[Any], NDArray[np.float64]]] = {}
@@ -128,7 +129,7 @@ def gather_candidates(
 
 
 def _points(
-    reply: Message, placement: SitesPlacement, n_samples: int
+    reply: Message, placement: SitesPlacement | RowsInfo, n_samples: int
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     points = reply.get("points")
     if not isinstance(points, np.ndarray) or points.ndim != 2:
