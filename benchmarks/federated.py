@@ -17,7 +17,7 @@ from benchmarks.harness import Report, drawing
 from polymeans import KhatriRaoKMeans, KMeans
 from polymeans.federated import simulate
 
-VECTORS = (4, 6, 8, 12, 20, 40)
+VECTORS = (4, 6, 8, 12, 20, 30)
 ROUNDS = 10
 SEEDS = (0, 1, 2)
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -186,6 +186,22 @@ class Coordinator:
             f"Round {last.number} ({kind}): {len(last.present)} sites gave an answer that counts, "
             f"min_sites={self.min_sites}. Absent: {last.absent}; refused: {last.refused}."
         )
+
+    def ask_again(
+        self,
+        kind: str,
+        payload: Message,
+        found: dict[str, Any],
+        check_reply: Callable[[str, Message], None],
+    ) -> None:
+        """Ask sites that are not among those ``found`` yet, as often as others were."""
+        for _ in range(_PATIENCE - 1):
+            missing = sorted(set(self.announced) - set(found))
+            if not missing:
+                return
+            answers = self._exchange(kind, payload, missing)
+            for name, reply in list(answers.replies.items()):
+                self._accept(name, reply, check_reply, answers)
 
     def show(self, frame: MeasuredFrame) -> None:
         """Have rows seen through this frame from now on."""

@@ -17,6 +17,7 @@ from polymeans.federated.coordinator import Coordinator
 from polymeans.federated.placement import SitesPlacement
 from polymeans.federated.runner import SiteRunner
 from polymeans.federated.starts import given_start, start_vectors
+from polymeans.federated.totals import marginal
 
 logger = logging.getLogger("polymeans")
 
@@ -98,9 +99,12 @@ def finished(model: Any, attributes: dict[str, Any], n_features: int, run: Run, 
         if name not in _OF_ROWS:
             setattr(model, name, value)
     model.n_features_in_ = n_features
-    n_empty = int(np.count_nonzero(runner.members() == 0))
+    members, sizes = runner.members(), run.codebook.sizes
+    if len(sizes) > 1 and len(members) == np.prod(sizes):  # of products, which may be empty
+        members = marginal(members.reshape(sizes))
+    n_empty = int(np.count_nonzero(members <= 0))
     if n_empty:
-        logger.warning("%d clusters have no rows at any site", n_empty)
+        logger.warning("%d centroids or protocentroids have no rows at any site", n_empty)
     return model
 
 

@@ -28,7 +28,7 @@ from polymeans.federated.messages import (
     checked_number,
     unpacked_integers,
 )
-from polymeans.federated.starts import gather_summaries
+from polymeans.federated.starts import fitted_to, gather_summaries
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
 from polymeans.search.summary import FEWEST, MOST, PER_CENTROID
@@ -107,6 +107,14 @@ class _Task:
         self.kind = RowsInfo((n_samples, self.n_features), self.dtype, 0, False)
         self.rng = check_seed(self.model.random_state)
 
+    def begin(self) -> tuple[NDArray[Any], NDArray[np.float64], float]:
+        """What the first centroids are made of."""
+        if self.as_published:
+            return self.ask(None)
+        n_micro = max(FEWEST, min(MOST, PER_CENTROID * self.model._n_requested))
+        points, weights = gather_summaries(self.coordinator, self.kind, n_micro, False)
+        return points, weights, np.nan
+
     def ask(self, vectors: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[np.float64], float]:
         """Points and weights of all sites, and the inertia of what was sent."""
         found: dict[str, tuple[NDArray[Any], NDArray[np.int64], float]] = {}
@@ -165,17 +173,16 @@ class _Task:
         self, points: NDArray[Any], weights: NDArray[np.float64], before: NDArray[Any] | None
     ) -> NDArray[Any]:
         """The server's centroids of what sites have sent."""
+        if before is None and not self.as_published:
+            return np.concatenate(fitted_to(self.model, points, weights, self.dtype))
         worker = clone(self.model)
         worker.set_params(random_state=int(self.rng.randint(2**31)), n_init="auto")
         if not self.is_grid:
             worker.set_params(n_clusters=min(self.sizes[0], len(points)), init="k-means++")
-        if self.as_published:
+        if self.as_published or before is None:
             worker.set_params(init="random", n_init=1)
-        elif before is not None and (self.is_grid or len(before) == self.sizes[0]):
-            sets = split(before, self.sizes)
-            worker.set_params(init=sets if self.is_grid else before)
-        elif not self.is_grid:
-            worker.set_params(n_init=10)
+        elif self.is_grid or len(before) == self.sizes[0]:
+            worker.set_params(init=split(before, self.sizes) if self.is_grid else before)
         with warnings.catch_warnings():  # points of few sites may be fewer than centroids
             warnings.simplefilter("ignore", ConvergenceWarning)
             worker.fit(points, sample_weight=weights)

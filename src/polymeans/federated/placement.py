@@ -74,7 +74,7 @@ class SitesPlacement:
 
     def _survey(self, scaling: Scaling, n_samples: int, assumed: bool) -> Survey:
         self._scaling = scaling
-        found: list[Survey] = []
+        found: dict[str, Survey] = {}
 
         def take(name: str, reply: Message) -> None:
             said = self.coordinator.announced[name]
@@ -92,14 +92,16 @@ class SitesPlacement:
             counts = np.zeros(self.shape[1], dtype=np.int64) if self.is_sparse else None
             sums = ExactSum(), ExactSum(), nothing
             complete = bool(reply.get("complete"))
-            found.append(Survey(*numbers, values, terms, weights, counts, *sums, complete))
+            found[name] = Survey(*numbers, values, terms, weights, counts, *sums, complete)
 
         asked = {"scaling": scaling_message(scaling), "assumed": assumed}
         self.coordinator.ask("ranges", asked, check_reply=take)
-        for name in list(self.coordinator.announced):
-            if self.coordinator.announced[name].values is None:
-                self.coordinator.exclude(name, "it has not said which range its values have")
-        survey = sum(found[1:], found[0])
+        # Without its range nobody could check what a site says later, nor add it up.
+        self.coordinator.ask_again("ranges", asked, found, take)
+        for name in set(self.coordinator.announced) - set(found):
+            self.coordinator.exclude(name, "it has not said which range its values have")
+        parts = [found[name] for name in sorted(found)]
+        survey = sum(parts[1:], parts[0])
         return self._with_totals(survey, scaling, n_samples) if survey.complete else survey
 
     def _with_totals(self, survey: Survey, scaling: Scaling, n_samples: int) -> Survey:

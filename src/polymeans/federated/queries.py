@@ -154,7 +154,9 @@ def _noisy_step(site: Site, request: Message) -> Message:
     codebook = codebook_of(request["codebook"], block.frame)
     layout = Layout.of(codebook, block.measured)
     totals = totals_of_rows(layout, block, _nearest(block, codebook), None)
-    rng = site.rng(request)  # a seed is for experiments: who knows it can take the noise away
+    rng = site.rng(
+        "noise", request["round"]
+    )  # a seed is for experiments: who knows it can take the noise away
     unit = block.measured.ladder.units[0]
     n_sets = len(layout.sizes) if layout.needs == "marginals" else 1
     released = {

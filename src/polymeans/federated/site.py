@@ -1,5 +1,6 @@
 """A site: rows that stay where they are, and rules for what may be said about them."""
 
+import hashlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -160,12 +161,13 @@ class Site:
             self._frame = frame_id, frame, seen_block(raw, kept, frame)
         return self._frame[2]
 
-    def rng(self, request: Message) -> np.random.Generator:
-        """Random numbers for a request: other ones for each site and round."""
+    def rng(self, *keys: Any) -> np.random.Generator:
+        """Random numbers for a purpose: other ones for each site and each of the keys."""
         if self.seed is None:
             return np.random.default_rng()
-        name = int.from_bytes(self.name.encode(), "big")
-        return np.random.default_rng([self.seed, name % 2**64, int(request["round"])])
+        text = "|".join(map(str, (self.name, *keys))).encode()
+        digest = hashlib.sha256(text).digest()
+        return np.random.default_rng([self.seed, int.from_bytes(digest[:8], "big")])
 
     def protected(self, request: Message, totals: Totals) -> Message:
         """Totals as they may leave: packed, or all together under masks."""

@@ -22,7 +22,10 @@ def local_step(site: Site, request: Message) -> Message:
     """
     if site.rules.privacy is not None or site.rules.secure:
         raise RefusedError("means of a single site do not leave this one")
-    sizes, seed = tuple(request["sizes"]), int(site.rng(request).integers(2**31))
+    sizes, seed = (
+        tuple(request["sizes"]),
+        int(site.rng("local", request.get("vectors") is None).integers(2**31)),
+    )
     vectors = request.get("vectors")
     inertia = np.nan if vectors is None else _inertia(site, request, vectors)
     if request["only_measure"]:

@@ -25,7 +25,9 @@ def summary(site: Site, request: Message) -> Message:
     n_micro = min(int(request["n_micro"]), len(points) // (2 * least))
     labels = np.zeros(len(points), dtype=np.int64)
     if n_micro > 1:
-        labels = micro_centroids(points, np.maximum(weights, 1e-12), n_micro, site.rng(request))[3]
+        labels = micro_centroids(points, np.maximum(weights, 1e-12), n_micro, site.rng("summary"))[
+            3
+        ]
     labels = _merged(points, labels, least)
     return _means(points, weights, labels, site)
 
@@ -37,7 +39,8 @@ def candidates(site: Site, request: Message) -> Message:
     points, weights = _dense_rows(site, bool(request["spherical"]))
     if len(points) < least:
         raise RefusedError("it has too few rows for a mean of them")
-    rng, known = site.rng(request), request["known"]
+    known = request["known"]
+    rng = site.rng("candidates", len(known))
     chance = weights.copy()
     if len(known):
         block, codebook = _beside(points, known)

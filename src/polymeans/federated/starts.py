@@ -35,6 +35,9 @@ STARTS = ("auto", "summaries", "k-means||")
 #: Rounds of k-means|| and candidates in each, as a multiple of the centroids: as in a local fit.
 _N_ROUNDS, _OVERSAMPLING = 3, 2.0
 
+#: Starts of the server's k-means on what sites have offered.
+_N_INIT = 10
+
 
 def given_start(model: Any) -> bool:
     """Whether the estimator brings centroids to begin from."""
@@ -80,7 +83,10 @@ def fitted_to(
             "Ask for fewer clusters or lower min_count."
         )
     metric = getattr(model, "metric", "euclidean")
-    worker = KMeans(k, metric=metric, init="k-means++", random_state=model.random_state)
+    # Points are few: several starts cost less than a round of messages.
+    worker = KMeans(
+        k, metric=metric, init="k-means++", n_init=_N_INIT, random_state=model.random_state
+    )
     return [worker.fit(points, sample_weight=weights).cluster_centers_.astype(dtype)]
 
 
