@@ -8,7 +8,6 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -43,15 +42,10 @@ from polymeans.core.frame import Frame
 from polymeans.core.threads import Threads
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.block_runner import BlockRunner
-from polymeans.engine.blocks import Block
-from polymeans.engine.distances import (
-    distances_in_user_units,
-    distances_to_all,
-    is_in_range,
-    own_distances,
-)
+from polymeans.engine.distances import distances_to_all
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
-from polymeans.engine.lloyd import Run, Step, descend
+from polymeans.engine.lloyd import Run, Step, descend, is_better
+from polymeans.engine.measured import Measured
 from polymeans.engine.runners import LocalRunner
 from polymeans.engine.survey import glance
 
@@ -60,10 +54,6 @@ logger = logging.getLogger("polymeans")
 #: Multiplications of a call below which one thread does all of them: that few take about as long
 #: as starting a pool of threads, see docs/explanation/constants.rst.
 _POOLED = 2**24
-
-#: Relative difference of inertia that rounding centroids to float32 can cause: below it, a run is
-#: better than another only if its clusters are others.
-_ROUNDING = 1e-6
 
 
 class CentroidEstimator(
@@ -95,8 +85,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -174,7 +163,7 @@ class CentroidEstimator(
                         run.inertia,
                         run.n_iter,
                     )
-                if best is None or _is_better(run, best):
+                if best is None or is_better(run, best):
                     best = run
                 if progress.end_run(lambda run=run: self._attributes(run, state)):
                     break
@@ -193,8 +182,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -215,8 +203,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -235,8 +222,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -258,8 +244,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -287,8 +272,7 @@ class CentroidEstimator(
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -386,6 +370,11 @@ class CentroidEstimator(
     def _check_blocks_suffice(self) -> None:
         """Raise if a parameter needs all rows at the same time."""
 
+    @property
+    def _block_multiple(self) -> int:
+        """Rows at a multiple of which blocks have to begin."""
+        return 1
+
     def _find_space(self, state: Any) -> None:
         """Replace the state's rows by these in the coordinates they are clustered in."""
 
@@ -463,7 +452,7 @@ class CentroidEstimator(
 
     def _label(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
-    ) -> tuple[NDArray[np.int32], "Measured"]:
+    ) -> tuple[NDArray[np.int32], Measured]:
         """Labels for the fitted centroids, and the inertia if ``measure``."""
         vectors = self._fitted_vectors()
         # Labels are defined for centroids as they are fitted: of two dtypes the wider one counts.
@@ -485,36 +474,6 @@ class CentroidEstimator(
         return labels, inertia
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Weighted squared distances of some rows; those of parts add up."""
-
-    total: ExactSum
-    #: What it is multiplied by, one after the other: a product of them might be out of range.
-    factors: tuple[float, ...]
-
-    @classmethod
-    def of(
-        cls, block: Block, centers: BaseCodebook, labels: NDArray[np.int32], scale: float
-    ) -> "Measured":
-        """Of one block, times a scale."""
-        frame = block.frame
-        total = ExactSum.of(own_distances(block, centers, labels), block.weights)
-        if is_in_range(frame, float(total)):
-            return cls(total, (frame.unit, frame.unit, frame.weight_unit, scale))
-        distances = distances_in_user_units(block, centers, labels)
-        return cls(ExactSum.of(distances, block.weights), (frame.weight_unit, scale))
-
-    def __add__(self, other: "Measured") -> "Measured":
-        if self.factors == other.factors:
-            return Measured(self.total + other.total, self.factors)
-        # Units of extreme rows differ from block to block: rounded before it is added.
-        return Measured(ExactSum.of(np.array([float(self), float(other)])), ())
-
-    def __float__(self) -> float:
-        return math.prod(self.factors, start=float(self.total))
-
-
 def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None:
     """Warn if fewer clusters have rows than ``n_clusters``; for :meth:`_warn` to call."""
     n_found = len(np.unique(labels))
@@ -525,14 +484,3 @@ def warn_of_missing_clusters(labels: NDArray[np.int32], n_clusters: int) -> None
             ConvergenceWarning,
             stacklevel=4 + HAS_CALLBACKS,
         )
-
-
-def _is_better(run: Run, best: Run) -> bool:
-    """Whether a run has lower inertia, and not only the same clusters in another order."""
-    if run.inertia >= best.inertia:
-        return False
-    if run.inertia < best.inertia * (1 - _ROUNDING):
-        return True
-    forward = np.full(run.codebook.n_clusters, -1)
-    forward[run.labels] = best.labels
-    return bool((forward[run.labels] != best.labels).any())

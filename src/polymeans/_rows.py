@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._validation import check_rows, check_weights, shown
+from polymeans.blocks.aligned import aligned
 from polymeans.blocks.checked import CheckedBlocks, check_blocks, refuse_one_shot
 from polymeans.blocks.protocol import Blocks
 from polymeans.blocks.read_ahead import read_ahead
@@ -66,7 +67,7 @@ def rows_to_fit(estimator: Any, X: Any, sample_weight: Any) -> FitRows:
     if not is_blocks(X):
         rows = check_rows(estimator, X, reset=True)
         return rows, check_weights(sample_weight, rows)
-    blocks = _matching_blocks(estimator, X, reset=True)
+    blocks = aligned(_matching_blocks(estimator, X, reset=True), estimator._block_multiple)
     verbose = int(estimator.verbose) > 1
     return Streamed(
         blocks,

@@ -1,6 +1,7 @@
 """Several non-redundant clusterings of the same rows, each in a subspace of its own."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -14,12 +15,13 @@ from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
 from polymeans._rows import RowsInfo
-from polymeans._validation import check_rows, is_name
+from polymeans._validation import is_name
 from polymeans.codebooks.aggregation import digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.khatri_rao import sets_of
 from polymeans.codebooks.orthogonal import OrthogonalCodebook
-from polymeans.codebooks.subspaces import completed_rotation, describe_subspaces
+from polymeans.codebooks.subspaces import completed_rotation, describe_subspaces, n_numbers
+from polymeans.core import threads as core_threads
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook, make_grid
 from polymeans.engine.lloyd import Run
@@ -27,7 +29,7 @@ from polymeans.parameters.nonredundant import check_parameters, check_start, siz
 from polymeans.search.views.automatic import Outcome, automatic_start
 from polymeans.search.views.given_labels import codebook_of_labels
 from polymeans.search.views.portfolio import starting_vectors
-from polymeans.search.views.whitening import Whitening, find_whitening, project
+from polymeans.search.views.whitening import Whitening, into, project, whitened
 
 #: Clusters that a fit is taken to have before views are chosen, to decide about threads.
 _AUTO_CLUSTERS = 16
@@ -220,8 +222,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -236,8 +237,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
@@ -246,22 +246,22 @@ class NonRedundantKMeans(CentroidEstimator):
         """
         return labels_per_set(super().predict(X), self.n_clusters_)
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Rows in the coordinates of all views, one after another.
 
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
         coordinates : ndarray of shape (n_samples, sum(n_dims_))
             Measured from the mean.
         """
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        return super().transform(X)
+
+    def _transform(self, X: Any) -> NDArray[Any]:
         if self.whitening_ is None:
             return project(X, self.mean_, self.rotation_)
         return project(X, self.mean_, self.whitening_ @ self.rotation_)
@@ -272,8 +272,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         view : int
             Which one, from 0; negative numbers count from the end.
 
@@ -302,8 +301,7 @@ class NonRedundantKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -352,9 +350,9 @@ class NonRedundantKMeans(CentroidEstimator):
     def _check_own_parameters(self) -> None:
         check_parameters(self)
 
-    def _check_blocks_suffice(self) -> None:
-        if self.whiten:
-            raise NotImplementedError(f"whiten={self.whiten!r} takes no blocks yet. Use False.")
+    @property
+    def _block_multiple(self) -> int:
+        return core_threads.PRODUCT_ROWS if self.whiten else 1
 
     def _check_start(self, info: RowsInfo) -> Any:
         return check_start(self, info)
@@ -398,14 +396,12 @@ class NonRedundantKMeans(CentroidEstimator):
     def _find_space(self, state: ViewsState) -> None:
         if not self.whiten:
             return
-        assert isinstance(state.rows, tuple)
-        X, weights = state.rows
-        sizes = sizes_of(self.n_clusters)
-        state.whitening = find_whitening(X, weights, self.whiten, sizes, state.rng)
-        state.rows = project(X, *state.whitening), weights
+        state.whitening, state.rows = whitened(
+            state.rows, self.whiten, sizes_of(self.n_clusters), state.rng
+        )
 
     def _into_space(self, X: Any) -> Any:
-        return X if self.whitening_ is None else project(X, self.mean_, self.whitening_)
+        return X if self.whitening_ is None else into(X, self.mean_, self.whitening_)
 
     def _vectors(self, codebook: BaseCodebook, state: ViewsState) -> dict[str, Any]:
         return self._views(codebook, state.runner.labels(), state)
@@ -459,7 +455,7 @@ class NonRedundantKMeans(CentroidEstimator):
             "labels_per_view_": labels,
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
-            "n_parameters_": _n_numbers(attributes),
+            "n_parameters_": n_numbers(attributes),
             "candidates_": state.choice.table if state.choice else [],
             "history_": self._history(run),
         }
@@ -485,16 +481,6 @@ class NonRedundantKMeans(CentroidEstimator):
                 ConvergenceWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )
-
-
-def _n_numbers(views: dict[str, Any]) -> int:
-    """Numbers that views consist of: rotation, centers within it, mean, and the whitening."""
-    rotation, whitening = views["rotation_"], views["whitening_"]
-    numbers = rotation.size + len(rotation)
-    numbers += sum(k * m for k, m in zip(views["n_clusters_"], views["n_dims_"]))
-    if whitening is not None:
-        numbers += whitening.size + views["mean_"].size
-    return int(numbers)
 
 
 def _column(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:

@@ -1,7 +1,10 @@
 """k-means in a metric that is learned together with the clusters."""
 
+import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,24 +12,32 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._base import CentroidEstimator, Measured, warn_of_missing_clusters
+from polymeans._base import CentroidEstimator, warn_of_missing_clusters
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
-from polymeans._rows import RowsInfo
+from polymeans._rows import RowsInfo, checked_blocks, is_blocks
 from polymeans._validation import check_rows, check_weights, is_name
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
+from polymeans.core import threads as core_threads
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
 from polymeans.engine.labelling import n_multiplications
 from polymeans.engine.linear_assigner import linear_labels
 from polymeans.engine.lloyd import Run, descend
+from polymeans.engine.measured import Measured
 from polymeans.engine.runners import LocalRunner
-from polymeans.parameters.transformed import check_parameters, check_start
-from polymeans.spaces.embedding import canonical, prepared
-from polymeans.spaces.fitting import Fitting, Ridge, begin_fitting
+from polymeans.parameters.transformed import (
+    check_blocks_suffice,
+    check_parameters,
+    check_start,
+    space_of,
+    unsettled,
+)
+from polymeans.spaces.beginning import begin
+from polymeans.spaces.embedding import prepared
+from polymeans.spaces.fitting import Fitting, Ridge
 from polymeans.spaces.learned_metric import LearnedMetric, exchange_rows
-from polymeans.spaces.spec import SpaceSpec, specify_space
 
 
 @dataclass
@@ -233,22 +244,22 @@ class TransformedKMeans(CentroidEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Rows in the learned space, where Euclidean distances are the learned metric.
 
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
 
         Returns
         -------
         transformed : ndarray of shape (n_samples, n_components_)
             Measured from the mean of the fitted rows.
         """
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        return super().transform(X)
+
+    def _transform(self, X: Any) -> NDArray[Any]:
         return self._transformed(X, "transform").astype(X.dtype, copy=False)
 
     def _transformed(self, X: Any, method: str) -> NDArray[np.float64]:
@@ -265,8 +276,7 @@ class TransformedKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -285,8 +295,7 @@ class TransformedKMeans(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features), or Blocks
-            Rows. float32 stays float32; anything else becomes float64. Rows that do not fit into
-            memory are given as :class:`~polymeans.blocks.Blocks`.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -298,8 +307,13 @@ class TransformedKMeans(CentroidEstimator):
             The metric is ``rho (W + rho I)^-1``: Euclid's for large ``rho``.
         """
         check_is_fitted(self)
+        if is_blocks(X):
+            blocks = checked_blocks(self, X, sample_weight)
+            return math.fsum(self._score(*block) for block in blocks)
         X = check_rows(self, X, reset=False)
-        weights = check_weights(sample_weight, X)
+        return self._score(X, check_weights(sample_weight, X))
+
+    def _score(self, X: Any, weights: NDArray[np.float64]) -> float:
         inside = self._transformed(X, "score")
         own = self.centers_in_space_[self._label(X, weights)[0]]
         return -2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))
@@ -358,7 +372,11 @@ class TransformedKMeans(CentroidEstimator):
         check_parameters(self)
 
     def _check_blocks_suffice(self) -> None:
-        raise NotImplementedError("TransformedKMeans takes no blocks yet. Use rows in memory.")
+        check_blocks_suffice(self)
+
+    @property
+    def _block_multiple(self) -> int:
+        return core_threads.PRODUCT_ROWS
 
     def _check_start(self, info: RowsInfo) -> Any:
         return check_start(self, info)
@@ -374,33 +392,11 @@ class TransformedKMeans(CentroidEstimator):
     # --- the space, starts and steps ---------------------------------------------------------
 
     def _find_space(self, state: TransformedState) -> None:
-        X = canonical(state.all_rows())
-        assert isinstance(state.rows, tuple)
-        weights = state.rows[1]
         generator = np.random.default_rng(state.rng.randint(2**31, size=4))
-        rho = None if is_name(self.rho, "auto") else float(self.rho)
-        if self.lam is not None:
-            rho = float(self.lam) * (1 + float(self.mu)) / float(self.mu)
-        ridge = Ridge(rho, float(self.mu))
-        rows, weights, state.fitting = begin_fitting(
-            X, weights, self._space_spec(X), ridge, self.n_clusters, generator
-        )
+        ridge = Ridge.of(self.rho, self.lam, float(self.mu))
         # What is clustered has few coordinates for each row: it is kept in one piece.
-        state.rows = rows, weights
-
-    def _space_spec(self, X: Any) -> SpaceSpec:
-        """The space that the parameters mean for these rows."""
-        simple = self.refine is None and self.algorithm == "profile"
-        return specify_space(
-            X,
-            self.n_clusters,
-            embedding=self.embedding,
-            n_components=self.n_components,
-            spherical=self.spherical,
-            kernel=self.kernel,
-            kernel_params=self.kernel_params,
-            solver=self.solver,
-            gradients_suffice=simple and not is_name(self.init, "mixed"),
+        state.rows, state.fitting = begin(
+            state.rows, partial(space_of, self), ridge, self.n_clusters, generator
         )
 
     def _start(self, state: TransformedState) -> BaseCodebook:
@@ -497,17 +493,5 @@ class TransformedKMeans(CentroidEstimator):
 
     def _warn(self, run: Run) -> None:
         warn_of_missing_clusters(run.labels, self.n_clusters)
-        if not getattr(run.codebook, "settled", True):
-            warnings.warn(
-                'algorithm="alternating" did not settle: the smaller rho is, the slower transform '
-                'and targets follow each other. Use algorithm="profile" or a larger rho.',
-                ConvergenceWarning,
-                stacklevel=3 + HAS_CALLBACKS,
-            )
-        if not getattr(run.codebook.solve, "settled", True):
-            warnings.warn(
-                'solver="cg" did not settle: the smaller rho is, the more steps it takes. Use a '
-                'larger rho, or solver="exact" where rows or features are few.',
-                ConvergenceWarning,
-                stacklevel=3 + HAS_CALLBACKS,
-            )
+        for message in unsettled(run.codebook):
+            warnings.warn(message, ConvergenceWarning, stacklevel=3 + HAS_CALLBACKS)

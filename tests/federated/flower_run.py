@@ -2,8 +2,11 @@
 
 Flower pins many packages, so this runs in an environment of its own:
 
-    python tests/federated/flower_run.py                  # makes one, installs polymeans[federated]
+    python tests/federated/flower_run.py --required       # makes one, installs polymeans[federated]
     python tests/federated/flower_run.py --python PATH    # takes one that has both
+
+Without --required it is skipped, with a message, where Flower cannot be installed. It takes three to
+five minutes, most of them waiting: Flower polls, and notices a lost node after half a minute.
 
 The template under examples/flower is run as it is. The run must go on without the killed node, its
 history must say so, and the model's inertia must be that of the rows of the other two.
@@ -30,22 +33,28 @@ PATIENCE = 420  # seconds for the whole run; it takes about 150 on two cores
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", type=Path, help="of an environment with flwr and polymeans")
+    parser.add_argument(
+        "--required", action="store_true", help="fail where Flower is not to be had"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="flower-") as folder:
         python = options.python or make_environment(Path(folder) / "venv")
+        if python is None:
+            print("SKIPPED: Flower cannot be installed here; no real run was made", flush=True)
+            return 1 if options.required else 0
         tests = [str(python), "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
         if subprocess.run([*tests, "tests/federated/test_flower.py"], cwd=ROOT).returncode:
             return 1
         return run(python.parent, Path(folder))
 
 
-def make_environment(folder: Path) -> Path:
-    """A new environment; fails, and does not skip, where Flower cannot be installed."""
+def make_environment(folder: Path) -> Path | None:
+    """A new environment; None where Flower cannot be installed."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
     wanted = [f"{ROOT}[federated]", "hypothesis", "pytest", "pytest-xdist"]
-    subprocess.run([str(python), "-m", "pip", "install", "-q", *wanted], check=True)
-    return python
+    done = subprocess.run([str(python), "-m", "pip", "install", "-q", *wanted])
+    return None if done.returncode else python
 
 
 def run(programs: Path, folder: Path) -> int:

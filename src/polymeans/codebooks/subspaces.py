@@ -124,3 +124,13 @@ def principal_directions(
     largest = np.argmax(np.abs(directions), axis=1)
     signs = np.sign(directions[np.arange(len(directions)), largest])
     return directions * signs[:, None], variance
+
+
+def n_numbers(views: dict[str, Any]) -> int:
+    """Numbers that views consist of: rotation, centers within it, mean, and the whitening."""
+    rotation, whitening = views["rotation_"], views["whitening_"]
+    numbers = rotation.size + len(rotation)
+    numbers += sum(k * m for k, m in zip(views["n_clusters_"], views["n_dims_"]))
+    if whitening is not None:
+        numbers += whitening.size + views["mean_"].size
+    return int(numbers)

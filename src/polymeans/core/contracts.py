@@ -10,7 +10,7 @@ In the formulas w are weights, x rows in the engine's coordinates (see
 frame's origin.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -126,7 +126,7 @@ class Runner(Protocol):
     """Who has the rows. Whatever it returns does not depend on how they are cut into blocks."""
 
     frame: MeasuredFrame
-    blocks: Sequence[Block]  #: all rows, in order
+    placement: Any  #: where the blocks are, see :class:`polymeans.engine.placement.Placement`
     provides: frozenset[str]  #: "feature_sums": sums of some features at a time; "products"
 
     def begin(self, codebook: Codebook, algorithm: str) -> None:
@@ -148,8 +148,14 @@ class Runner(Protocol):
     def follow(self, codebook: Codebook, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted, and its centroids went this far."""
 
-    def confirm(self, explicit: Codebook) -> None:
-        """Correct the labels for the explicit form of the codebook they were assigned for."""
+    def adopt(self, labels: NDArray[np.int32], codebook: Codebook) -> None:
+        """Begin, and give all rows labels from outside."""
+
+    def conclude(self, codebook: Codebook, settled: bool) -> Codebook:
+        """Give each row its label for the codebook's explicit form, which is returned.
+
+        ``settled``: rows have the labels for the codebook already.
+        """
 
     def end(self) -> None:
         """Let go of what only a descent needs; the labels stay."""

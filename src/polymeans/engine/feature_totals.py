@@ -29,6 +29,11 @@ class FeatureTotals:
         """The ladder of the rungs."""
         return Ladder.for_segments(list(self.segments), self.n_terms)
 
+    @property
+    def whole(self) -> tuple[int, int]:
+        """One range of bits that has all of them."""
+        return max(top for top, _ in self.segments), min(low for _, low in self.segments)
+
     def __add__(self, other: "FeatureTotals") -> "FeatureTotals":
         if self.segments == other.segments:
             return FeatureTotals(self.segments, self.n_terms, self.rungs + other.rungs)

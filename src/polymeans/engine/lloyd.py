@@ -24,6 +24,10 @@ logger = logging.getLogger("polymeans")
 #: share of them is left.
 _ACCURATE = 1e-4
 
+#: Relative difference of inertia that rounding centroids to float32 can cause: below it, a run is
+#: better than another only if its clusters are others.
+_ROUNDING = 1e-6
+
 
 @dataclass
 class Step:
@@ -137,6 +141,17 @@ def descend(
         if run.converged or stop:
             break
     return _finish(run, runner, codebook, statistics, settled)
+
+
+def is_better(run: Run, best: Run) -> bool:
+    """Whether a run has lower inertia, and not only the same clusters in another order."""
+    if run.inertia >= best.inertia:
+        return False
+    if run.inertia < best.inertia * (1 - _ROUNDING):
+        return True
+    forward = np.full(run.codebook.n_clusters, -1)
+    forward[run.labels] = best.labels
+    return bool((forward[run.labels] != best.labels).any())
 
 
 def _advance(

@@ -67,8 +67,8 @@ class Placement(Protocol):
     #: Blocks stay in this process as they are, so that what is computed from them may stay too.
     keeps_blocks: bool
 
-    def see(self, frame: MeasuredFrame) -> None:
-        """Show blocks through this frame from now on; before, visitors get a ``RawBlock``."""
+    def see(self, frame: MeasuredFrame | None) -> None:
+        """Show blocks through this frame from now on; without one, visitors get a ``RawBlock``."""
 
     def map(
         self,
@@ -156,7 +156,7 @@ class LocalPlacement(ABC):
         """Blocks with these numbers, one after the other."""
 
     @abstractmethod
-    def see(self, frame: MeasuredFrame) -> None:
+    def see(self, frame: MeasuredFrame | None) -> None:
         """Show blocks through this frame from now on."""
 
     def _visit(
@@ -239,8 +239,9 @@ class Held(LocalPlacement):
         self._raw = [RawBlock(X, weights, keeps=True) for X, weights in sources]
         self._seen: list[Block] = []
 
-    def see(self, frame: MeasuredFrame) -> None:
+    def see(self, frame: MeasuredFrame | None) -> None:
         """Make blocks of the rows, or let those there are see another frame of the same origin."""
+        assert frame is not None  # rows as they were given are not kept beside those in a frame
         if not self._seen:
             while self._raw:  # one after the other, so that both exist only of one
                 self._seen.append(seen_block(self._raw.pop(0), self.kept[len(self._seen)], frame))

@@ -46,8 +46,9 @@ def plus_plus(
             tried = Candidates.of(frame, rows, norms)
             rungs = placement.reduce(try_candidates, tried, n_trials, _magics(runner))
             best = int(np.argmin(rungs.sum(axis=1)))
-        one = slice(best, best + 1)
-        accepted = Candidates.of(frame, rows[one], norms[one])
+        accepted, one = None, slice(best, best + 1)
+        if c == 0 or not placement.keeps_blocks:  # otherwise its distances are in the buffers
+            accepted = Candidates.of(frame, rows[one], norms[one])
         buffered = n_trials if placement.keeps_blocks else 0
         placement.map(accept_candidate, accepted, best, buffered)
         chosen[c] = drawn[best]
@@ -83,7 +84,7 @@ def try_candidates(
 
 
 def accept_candidate(
-    block: Block, kept: Kept, candidate: Candidates, position: int, buffered: int
+    block: Block, kept: Kept, candidate: Candidates | None, position: int, buffered: int
 ) -> None:
     """Make a candidate a centroid.
 
@@ -92,6 +93,7 @@ def accept_candidate(
     """
     distances = kept.candidates
     if distances is None:
+        assert candidate is not None
         closest = None if kept.closest is None else kept.closest.copy()
         distances = CandidateDistances(block, max(1, buffered), closest)
         distances.measure(candidate)

@@ -52,7 +52,7 @@ class Streamed(LocalPlacement):
         self._frame: MeasuredFrame | None = None
         self.n_passes = 0
 
-    def see(self, frame: MeasuredFrame) -> None:
+    def see(self, frame: MeasuredFrame | None) -> None:
         """Show blocks through this frame from now on."""
         self._frame = frame
 

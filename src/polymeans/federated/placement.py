@@ -41,9 +41,10 @@ class SitesPlacement:
         self.sizes = tuple(said.n_samples for _, said in sorted(coordinator.announced.items()))
         self._scaling = Scaling()
 
-    def see(self, frame: MeasuredFrame) -> None:
+    def see(self, frame: MeasuredFrame | None) -> None:
         """Have sites see their rows through this frame from now on."""
-        self.coordinator.show(frame)
+        if frame is not None:
+            self.coordinator.show(frame)
 
     def reduce(self, function: Callable[..., Any], *args: Any, **others: Any) -> Any:
         """The few questions of a survey."""

@@ -13,8 +13,9 @@ from polymeans._validation import (
     is_name,
     shown,
 )
-from polymeans.spaces.spec import EMBEDDINGS
-from polymeans.spaces.spectral import SOLVERS
+from polymeans.engine.directions import SOLVERS
+from polymeans.spaces.glimpse import Glimpse
+from polymeans.spaces.spec import EMBEDDINGS, SpaceSpec, specify_space
 
 ALGORITHMS = ("profile", "alternating")
 INITS = ("k-means", "k-means++", "mixed")
@@ -104,6 +105,22 @@ def _check_gradients(model: Any) -> None:
             )
 
 
+def check_blocks_suffice(model: Any) -> None:
+    """Raise if a parameter needs all rows at the same time, which blocks never are."""
+    needed = {
+        "kernel": (model.kernel is None, "its values are those of all pairs of rows", "None"),
+        "embedding": (model.embedding is not None, "all directions are kept", '"svd" or "cut"'),
+        "refine": (model.refine is None, "it moves single rows back and forth", "None"),
+        "solver": (not is_name(model.solver, "cg"), "it solves with all rows", '"auto"'),
+    }
+    for name, (suffices, reason, instead) in needed.items():
+        if not suffices:
+            raise ValueError(
+                f"{name}={shown(getattr(model, name))} needs all rows in memory ({reason}), but X "
+                f"is read in blocks. Use {name}={instead}."
+            )
+
+
 def check_start(model: Any, info: RowsInfo) -> Any:
     """The name of a method, or labels; an error if these rows do not suffice."""
     n_samples, n_features = info.shape
@@ -126,3 +143,35 @@ def check_start(model: Any, info: RowsInfo) -> Any:
     if isinstance(model.init, str):
         return model.init
     return check_labels("init", model.init, n_samples, (model.n_clusters,))[0]
+
+
+def space_of(model: Any, seen: Glimpse) -> SpaceSpec:
+    """The space that the parameters mean for rows of which this was seen."""
+    simple = model.refine is None and model.algorithm == "profile"
+    return specify_space(
+        seen,
+        model.n_clusters,
+        embedding=model.embedding,
+        n_components=model.n_components,
+        spherical=model.spherical,
+        kernel=model.kernel,
+        kernel_params=model.kernel_params,
+        solver=model.solver,
+        gradients_suffice=simple and not is_name(model.init, "mixed"),
+    )
+
+
+def unsettled(codebook: Any) -> list[str]:
+    """What to say about steps that did not come to an end, and which parameters help."""
+    messages = []
+    if not getattr(codebook, "settled", True):
+        messages.append(
+            'algorithm="alternating" did not settle: the smaller rho is, the slower transform '
+            'and targets follow each other. Use algorithm="profile" or a larger rho.'
+        )
+    if not getattr(codebook.solve, "settled", True):
+        messages.append(
+            'solver="cg" did not settle: the smaller rho is, the more steps it takes. Use a '
+            'larger rho, or solver="exact" where rows or features are few.'
+        )
+    return messages

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from polymeans.core.norms import largest_of_rows, rows_over, squared_norms
+from polymeans.engine.chunks import ChunkedRows
+from polymeans.engine.directions import above_rounding, leading_directions, signs_of
 from polymeans.spaces.kernel_embedding import (
     checked_gram,
     embedding_for,
@@ -22,7 +24,6 @@ from polymeans.spaces.kernel_embedding import (
 )
 from polymeans.spaces.maps import KernelMap, LinearMap, Rows, is_sparse, kernel_values
 from polymeans.spaces.spec import SpaceSpec
-from polymeans.spaces.spectral import above_rounding, leading_directions, signs_of
 
 #: Entries beside the diagonal of a scatter, as a share of its largest, that are rounding: some
 #: hundred units of float64.
@@ -99,7 +100,7 @@ def prepared(X: Rows, unit: float, spherical: bool, bounded: bool = True) -> Row
 
 
 def find_space(
-    rows: Rows,
+    rows: ChunkedRows,
     weights: NDArray[np.float64],
     spec: SpaceSpec,
     unit: float,
@@ -109,7 +110,7 @@ def find_space(
 
     Parameters
     ----------
-    rows : ndarray or CSR of shape (n_samples, n_features)
+    rows : ChunkedRows
         As :func:`prepared` gives them. Kernel values of all pairs of rows where the kernel is
         "precomputed".
     weights : ndarray of shape (n_samples,)
@@ -124,20 +125,24 @@ def find_space(
     rows : ndarray of shape (n_samples, r)
     """
     # Directions of sparse rows would be dense: where all are used, products with the rows suffice.
-    dual = spec.embedding is None and is_sparse(rows) and rows.shape[0] < rows.shape[1]
+    dual = spec.embedding is None and rows.is_sparse and rows.shape[0] < rows.shape[1]
     row_map: LinearMap | KernelMap
     if spec.kernel is not None:
-        gram = kernel_values(spec.kernel, spec.kernel_params, rows, rows)
+        X = rows.matrix()
+        gram = kernel_values(spec.kernel, spec.kernel_params, X, X)
         gram = checked_gram(gram, rows.shape[0], spec.kernel)
         spec = replace(spec, embedding=embedding_for(gram, spec.embedding))
-        row_map, discarded = kernel_map(rows, gram, weights, spec, rng)
+        row_map, discarded = kernel_map(X, gram, weights, spec, rng)
+        inside = row_map(X)
     elif dual and spec.n_components is None:
-        gram = kernel_values("linear", {}, rows, rows)
+        X = rows.matrix()
+        gram = kernel_values("linear", {}, X, X)
         spec_of_gram = replace(spec, kernel="linear")
-        row_map, discarded = kernel_map(rows, gram, weights, spec_of_gram, rng)
+        row_map, discarded = kernel_map(X, gram, weights, spec_of_gram, rng)
+        inside = row_map(X)
     else:
         row_map, discarded = _linear_map(rows, weights, spec, rng)
-    inside = row_map(rows)
+        inside = rows.each(coordinates_by, row_map)
     mean = weights @ inside / weights.sum()
     # What is left of rows that are all alike, once their mean is subtracted.
     noise = (8 * np.finfo(np.float64).eps) ** 2 * float(weights @ squared_norms(inside))
@@ -168,14 +173,14 @@ def _diagonal(
 
 
 def _linear_map(
-    rows: Rows, weights: NDArray[np.float64], spec: SpaceSpec, rng: np.random.Generator
+    rows: ChunkedRows, weights: NDArray[np.float64], spec: SpaceSpec, rng: np.random.Generator
 ) -> tuple[LinearMap, float]:
     mean, scaled_weights = None, weights
     if spec.embedding == "cut":
-        degrees = rows @ (rows.T @ weights)
+        degrees = rows.each(products_with, rows.total(weighted_sum, rows=[weights]))
         scaled_weights = weights / floored_degrees(degrees, weights)
     elif not spec.spherical:
-        mean = np.asarray(weights @ rows, dtype=np.float64).ravel() / weights.sum()
+        mean = rows.total(weighted_sum, rows=[weights]) / weights.sum()
     directions, squares = leading_directions(
         rows, scaled_weights, mean, spec.n_components, spec.solver, rng
     )
@@ -184,8 +189,26 @@ def _linear_map(
         found[0] = True
         directions, squares = directions[:, found], squares[found]
     offset = np.zeros(directions.shape[1]) if mean is None else mean @ directions
-    total = float(scaled_weights @ squared_norms(rows))
+    total = float(scaled_weights @ rows.each(squared_norms))
     if mean is not None:
         total -= float(scaled_weights.sum() * (mean @ mean))
     discarded = share_outside(float(squares.sum()), total)
     return LinearMap(directions, offset, spec.normalizes_embedding), discarded
+
+
+# --- functions of a chunk of rows ------------------------------------------------------------
+
+
+def weighted_sum(X: Rows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``Σ w x``."""
+    return np.asarray(weights @ X, dtype=np.float64).ravel()
+
+
+def products_with(X: Rows, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products of all rows with a vector."""
+    return X @ v
+
+
+def coordinates_by(X: Rows, row_map: LinearMap) -> NDArray[np.float64]:
+    """Rows mapped into a space."""
+    return row_map(X)

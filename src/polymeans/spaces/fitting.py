@@ -1,7 +1,7 @@
 """A fit of clusters and their metric: its space, its starts, and its codebooks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -12,36 +12,19 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.alternating import AlternatingCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
-from polymeans.core.frame import power_of_two_unit
-from polymeans.core.norms import squared_norms
+from polymeans.engine.chunks import ChunkedRows
 from polymeans.engine.lloyd import descend
 from polymeans.engine.ridge import RidgeSolver
 from polymeans.engine.runners import BaseRunner, LocalRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
-from polymeans.spaces.embedding import Space, find_space, prepared
+from polymeans.spaces.embedding import Space
 from polymeans.spaces.maps import Rows, is_sparse
 from polymeans.spaces.spec import SpaceSpec
-from polymeans.spaces.spectral import leading_directions
-
-#: Largest coordinate of a row, once divided by the roots of the scatter. Rows that carry weight
-#: stay below one; the squares of coordinates up to this still add up in float64.
-_FAR = 1e12
-
-#: Rows that do not count may be longer than others by this factor: its square must be a number.
-_BEYOND = 1e100
 
 #: Least and largest ``rho``, in parts of the scatter of all rows. Above the upper one ``I + W /
 #: rho`` is the identity in float64, whatever the labels are; down to the lower one ``W / rho`` and
 #: its products stay within the range of float64.
 _LEAST_RHO, _LARGEST_RHO = 1e-40, 1e20
-
-#: Share of the mean scatter of a coordinate that is ``rho="auto"`` in an embedding: among 0.001 to
-#: 1 the best for documents in two dimensions for each cluster, see docs/explanation/constants.rst.
-_AUTO_RHO = 0.1
-
-#: Directions that the preconditioner of conjugate gradients takes out, for each cluster: with as
-#: many as an embedding has, half of the iterations are saved.
-_DEFLATED_PER_CLUSTER = 2
 
 
 @dataclass(frozen=True)
@@ -50,6 +33,13 @@ class Ridge:
 
     rho: float | None
     mu: float
+
+    @classmethod
+    def of(cls, rho: Any, lam: float | None, mu: float) -> "Ridge":
+        """From parameters: a number or "auto", or instead of it lam."""
+        if lam is not None:
+            return cls(float(lam) * (1 + mu) / mu, mu)
+        return cls(None if isinstance(rho, str) else float(rho), mu)
 
     def value(self, automatic: float, scale: float, total: float) -> float:
         """In the engine's units, of which one is ``scale`` of the user's.
@@ -68,7 +58,7 @@ class Ridge:
 class Fitting:
     """The space of a fit and its units: starts, codebooks and means of clusters in it."""
 
-    rows: Rows  #: the rows, prepared
+    rows: ChunkedRows  #: the rows, prepared
     space: Space | None  #: None: the rows themselves are clustered
     rho: float
     mu: float
@@ -156,10 +146,8 @@ class Fitting:
         self, labels: NDArray[np.int32], weights: NDArray[np.float64], n_clusters: int
     ) -> NDArray[Any]:
         """Means of the clusters' rows; of all rows where a cluster has none."""
-        n = len(labels)
-        member = sp.csr_array((weights, (labels, np.arange(n))), (n_clusters, n))
-        sums, mass = member @ self.rows, member.sum(axis=1)
-        sums = sums.toarray() if is_sparse(sums) else sums
+        found = self.rows.total(cluster_sums, n_clusters, rows=[labels, weights])
+        sums, mass = found[:, :-1], found[:, -1]
         sums[mass == 0], mass[mass == 0] = sums.sum(axis=0), mass.sum()
         means = sums / mass[:, None]
         if self.origin is not None:
@@ -167,117 +155,12 @@ class Fitting:
         return (means if self.spec.spherical else means * self.unit).astype(self.rows.dtype)
 
 
-def begin_fitting(
-    X: Rows,
-    weights: NDArray[np.float64],
-    spec: SpaceSpec,
-    ridge: Ridge,
-    n_clusters: int,
-    rng: np.random.Generator,
-) -> tuple[Rows, NDArray[np.float64], Fitting]:
-    """Rows in their space, their weights, and what a fit in that space needs.
-
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    weights : ndarray of shape (n_samples,)
-    spec : SpaceSpec
-        With the solver "cg" nothing is decomposed.
-    ridge : Ridge
-    n_clusters : int
-    rng : Generator
-
-    Returns
-    -------
-    rows : ndarray or CSR
-        In a decomposed space divided by the roots of its scatter plus rho.
-    weights : ndarray of shape (n_samples,)
-        The heaviest is 1; rows of zeros have none where only directions count.
-    fitting : Fitting
-    """
-    largest = _largest_counted(X, weights)
-    unit = 1.0 if spec.kernel is not None else power_of_two_unit(largest)
-    heaviest = float(weights.max())
-    weights = weights / heaviest
-    if spec.spherical:
-        weights = _without_empty_rows(X, weights)
-    rows = prepared(X, unit, spec.spherical, bounded=spec.kernel is None)
-    fitting = Fitting(rows, None, np.nan, ridge.mu, spec, unit, heaviest, X.shape[1])
-    if spec.solver == "cg":
-        if not is_sparse(rows):  # far from the origin, differences of rows would be rounding
-            fitting.origin = rows[0].astype(np.float64)
-            if (rows != rows[0]).any():  # of equal rows rounding would leave differences
-                fitting.origin = (weights @ rows / weights.sum()).astype(np.float64)
-            rows = fitting.rows = (rows - fitting.origin).astype(X.dtype)
-        _solve_with_rows(fitting, weights, ridge, n_clusters, rng)
-        return rows, weights, fitting
-    space, inside = find_space(rows, weights, spec, unit, rng)
-    total, r = float(space.squares.sum()), len(space.squares)
-    full = spec.embedding is None
-    automatic = total / float(weights.sum() * heaviest) if full else _AUTO_RHO * total / r
-    rho = ridge.value(automatic, fitting.scale, total)
-    n_dims = X.shape[1] if full and spec.kernel is None else r
-    fitting = replace(fitting, space=space, rho=rho, n_dims=n_dims)
-    return _far_rows_shortened(inside / np.sqrt(space.squares + rho)), weights, fitting
-
-
-def _largest_counted(X: Any, weights: NDArray[np.float64]) -> float:
-    """The largest absolute value of rows that count; an error if others are beyond comparison."""
-    largest = _largest(X)
-    if weights.all():
-        return largest
-    counted = _largest(X[np.flatnonzero(weights)])
-    if largest > _BEYOND * counted > 0:
-        raise ValueError(
-            f"Rows of sample_weight 0 have values up to {largest:g}, those of positive weight only "
-            f"up to {counted:g}: the metric learned from these cannot place them. Leave them out "
-            "of fit."
-        )
-    return counted
-
-
-def _largest(X: Any) -> float:
-    values = X.data if is_sparse(X) else X
-    return max(float(values.max(initial=0)), -float(values.min(initial=0)))
-
-
-def _far_rows_shortened(white: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows whose largest coordinate is at most ``_FAR``; others keep their direction.
-
-    Only rows of next to no weight lie that far out, and their direction decides their label.
-    """
-    largest = np.abs(white).max(axis=1, initial=0.0)
-    far = largest > _FAR
-    if far.any():
-        white[far] *= (_FAR / largest[far])[:, None]
-    return white
-
-
-def _solve_with_rows(
-    fitting: Fitting,
-    weights: NDArray[np.float64],
-    ridge: Ridge,
-    n_clusters: int,
-    rng: np.random.Generator,
-) -> None:
-    """Prepare to solve with the rows instead of decomposing them."""
-    runner = LocalRunner(fitting.rows, weights)
-    X, weights = runner.matrix(), runner.weights
-    mean = np.asarray(weights @ X).ravel() / weights.sum()
-    scatter = float(weights @ squared_norms(X)) - float(weights.sum() * (mean @ mean))
-    automatic = scatter / float(weights.sum() * fitting.heaviest)
-    fitting.rho = ridge.value(automatic, fitting.scale, scatter)
-    n_apart = max(1, min(_DEFLATED_PER_CLUSTER * n_clusters, min(X.shape) - 1))
-    directions, squares = leading_directions(X, weights, None, n_apart, "auto", rng)
-    fitting.solver = RidgeSolver(runner.products(), fitting.rho, directions, squares)
-
-
-def _without_empty_rows(X: Rows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of zeros have no direction and count for nothing, unless there is nothing else."""
-    if is_sparse(X):
-        owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        some = np.bincount(owner, X.data != 0, minlength=X.shape[0]) > 0
-    else:
-        some = np.any(X != 0, axis=1)
-    remaining = np.where(some, weights, 0.0)
-    return remaining if remaining.any() else weights
+def cluster_sums(
+    X: Rows, labels: NDArray[np.int32], weights: NDArray[np.float64], n_clusters: int
+) -> NDArray[np.float64]:
+    """Weighted sums of the rows of each cluster, and in the last column their weight."""
+    n = len(labels)
+    member = sp.csr_array((weights, (labels, np.arange(n))), (n_clusters, n))
+    sums = member @ X
+    sums = sums.toarray() if is_sparse(sums) else sums
+    return np.column_stack([sums, member.sum(axis=1)]).astype(np.float64, copy=False)

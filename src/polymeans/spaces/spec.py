@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from polymeans._validation import is_name
-from polymeans.spaces.maps import Kernel, Rows, is_sparse
+from polymeans.spaces.glimpse import Glimpse
+from polymeans.spaces.maps import Kernel
 
 EMBEDDINGS = ("auto", "cut", "svd")
 
@@ -44,7 +45,7 @@ class SpaceSpec:
 
 
 def specify_space(
-    X: Rows,
+    seen: Glimpse,
     n_clusters: int,
     *,
     embedding: str | None,
@@ -59,7 +60,8 @@ def specify_space(
 
     Parameters
     ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
+    seen : Glimpse
+        Of the rows.
     n_clusters : int
     embedding : {"auto", "cut", "svd"} or None
     n_components : int or "auto"
@@ -75,40 +77,37 @@ def specify_space(
     SpaceSpec
     """
     if is_name(spherical, "auto"):
-        spherical = kernel is None and looks_like_text(X)
+        spherical = kernel is None and looks_like_text(seen)
     if kernel is None:  # otherwise "auto" depends on the kernel's values
-        embedding = _embedding_of_rows(X, embedding, spherical)
+        embedding = _embedding_of_rows(seen, embedding, spherical)
     if is_name(n_components, "auto"):
         n_components = None if embedding is None else _DIMENSIONS_PER_CLUSTER * n_clusters
     full = embedding is None and kernel is None and n_components is None
-    if solver == "auto" and full and gradients_suffice and is_large(X):
+    if solver == "auto" and full and gradients_suffice and is_large(seen):
         solver = "cg"
     params = dict(kernel_params or {})
     return SpaceSpec(embedding, n_components, bool(spherical), kernel, params, solver)
 
 
-def _embedding_of_rows(X: Rows, embedding: str | None, spherical: bool) -> str | None:
-    values = X.data if is_sparse(X) else X
-    negative = bool(values.size and values.min() < 0)
+def _embedding_of_rows(seen: Glimpse, embedding: str | None, spherical: bool) -> str | None:
     if is_name(embedding, "auto"):
-        return "cut" if spherical and not negative else "svd"
-    if is_name(embedding, "cut") and negative:
+        return "cut" if spherical and not seen.smallest < 0 else "svd"
+    if is_name(embedding, "cut") and seen.smallest < 0:
         raise ValueError(
             'embedding="cut" needs rows without negative entries, got entries down to '
-            f'{values.min():g}. Use embedding="svd".'
+            f'{seen.smallest:g}. Use embedding="svd".'
         )
     return embedding
 
 
-def looks_like_text(X: Rows) -> bool:
+def looks_like_text(seen: Glimpse) -> bool:
     """Whether rows, dense or sparse, are non-negative and mostly zero."""
-    values = X.data if is_sparse(X) else X
-    if values.size and values.min() < 0:
+    if seen.smallest < 0:
         return False
-    return np.count_nonzero(values) <= _TEXT * np.prod(X.shape, dtype=float)
+    return seen.n_nonzeros <= _TEXT * np.prod(seen.shape, dtype=float)
 
 
-def is_large(X: Rows) -> bool:
+def is_large(seen: Glimpse) -> bool:
     """Whether decomposing the full space of these rows would take too much time or memory."""
-    n, smaller = X.shape[0], min(X.shape)
-    return smaller > _DECOMPOSED or (is_sparse(X) and n * smaller > _DENSE_NUMBERS)
+    n, smaller = seen.shape[0], min(seen.shape)
+    return smaller > _DECOMPOSED or (seen.is_sparse and n * smaller > _DENSE_NUMBERS)

@@ -57,7 +57,7 @@ def test_callbacks_see_iterations_and_can_stop(blobs, sizes, whiten, kind):
     pytest.importorskip("sklearn.callback")
     X = blobs[:800] if kind == "dense" else sp.csr_matrix(blobs[:800])
     watch = Watch(3, lambda estimator, X: -estimator.score(X))
-    model = NonRedundantKMeans(sizes, whiten=whiten, init="random", n_init=1, random_state=0)
+    model = NonRedundantKMeans(sizes, whiten=whiten, init="random", n_init=1, random_state=2)
     model.set_callbacks(watch).fit(X)
     assert model.n_iter_ == 3
     assert watch.names == ["setup", "iter", "iter", "iter", "init", "fit", "teardown"]

@@ -7,8 +7,12 @@ import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from polymeans.engine.runners import LocalRunner
-from polymeans.search.views.sample import reduce_rows
+from polymeans.engine.block_runner import BlockRunner
+from polymeans.engine.chunks import ChunkedRows
+from polymeans.engine.directions import leading_directions
+from polymeans.engine.placement import Placement
+from polymeans.engine.prepared import Source
+from polymeans.engine.runners import BaseRunner, LocalRunner
 
 #: Components where the number of views is not known: as many as the automatic choice of views
 #: looks at.
@@ -17,6 +21,9 @@ _AUTO_COMPONENTS = 16
 #: Rows or columns up to which components are exact: all rows are looked at once, so that a
 #: decomposition of seconds is affordable, and results depend on no draw.
 _EXACT = 2048
+
+#: Share of the largest scatter below which a direction has none but rounding.
+_NO_SPREAD = 1e-12
 
 
 class Whitening(NamedTuple):
@@ -27,8 +34,7 @@ class Whitening(NamedTuple):
 
 
 def find_whitening(
-    X: Any,
-    weights: NDArray[np.float64],
+    runner: BaseRunner,
     whiten: bool | int,
     sizes: tuple[int, ...] | None,
     rng: RandomState,
@@ -37,8 +43,8 @@ def find_whitening(
 
     Parameters
     ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    weights : ndarray of shape (n_samples,)
+    runner : Runner
+        Has the rows.
     whiten : bool or int
         Number of components; True: one more than views can need.
     sizes : tuple of int or None
@@ -52,10 +58,18 @@ def find_whitening(
     n_axes, n_views = whiten, len(sizes or ())
     if isinstance(whiten, bool | np.bool_):
         n_axes = 1 + sum(sizes) - n_views if sizes else _AUTO_COMPONENTS
-    runner = LocalRunner(X, weights)
+    frame = runner.frame
     generator = np.random.default_rng(rng.randint(2**31))
-    reduced = reduce_rows(runner, n_axes, generator, len(weights), exact=_EXACT)
-    spread = np.sqrt(reduced.weights @ reduced.points**2 / reduced.weights.sum())
+    rows = ChunkedRows(runner.placement, width=frame.n_used)
+    solver = "exact" if min(rows.shape) <= _EXACT else "randomized"
+    shares = runner.weights / frame.mass
+    directions, squares = leading_directions(
+        rows, shares, frame.mean, int(n_axes), solver, generator
+    )
+    # Directions without spread would be rounding noise; one is needed.
+    found = squares > _NO_SPREAD * max(float(squares[0]), 1e-300)
+    found[0] = True
+    axes, spread = directions[:, found].T, np.sqrt(squares[found])
     if len(spread) < n_views:
         raise ValueError(
             f"whiten={whiten} leaves {len(spread)} components for {n_views} views: "
@@ -63,18 +77,51 @@ def find_whitening(
             "components if the rows have more."
         )
     # A spread that is rounding is not scaled.
-    frame = runner.frame
-    nothing = np.finfo(X.dtype).eps * np.linalg.norm(reduced.mean)
+    nothing = np.finfo(frame.dtype).eps * np.linalg.norm(frame.mean)
     spread = np.where(spread > nothing, spread * frame.unit, 1.0)
-    mean = frame.external(reduced.mean[None])[0]
+    mean = frame.external(frame.mean[None])[0]
     with np.errstate(over="ignore", divide="ignore"):
-        matrix = frame.external_directions(reduced.axes).T / spread
-        if not np.isfinite(matrix.astype(X.dtype)).all():
+        matrix = frame.external_directions(axes).T / spread
+        if not np.isfinite(matrix.astype(frame.dtype)).all():
             raise ValueError(
                 f"whiten={whiten} cannot bring deviations as small as {spread.min():g} to "
                 "one. Multiply X by a large number first."
             )
     return Whitening(mean, matrix)
+
+
+def whitened(
+    rows: Source | Placement, whiten: bool | int, sizes: tuple[int, ...] | None, rng: RandomState
+) -> tuple[Whitening, Source]:
+    """The whitening of rows and, in memory, the few coordinates it gives to each of them.
+
+    Parameters
+    ----------
+    rows : (rows, weights), or Placement
+        In memory, or in blocks that begin at multiples of ``PRODUCT_ROWS``.
+    whiten : bool or int
+        See :func:`find_whitening`.
+    sizes : tuple of int or None
+    rng : RandomState
+
+    Returns
+    -------
+    whitening : Whitening
+    source : (rows, weights)
+    """
+    if isinstance(rows, tuple):
+        whitening = find_whitening(LocalRunner(*rows), whiten, sizes, rng)
+        return whitening, (into(rows[0], *whitening), rows[1])
+    runner = BlockRunner(rows)
+    whitening = find_whitening(runner, whiten, sizes, rng)
+    weights = runner.weights * runner.frame.weight_unit
+    rows.see(None)  # as they were given
+    return whitening, (ChunkedRows(rows).each(project, *whitening), weights)
+
+
+def into(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[Any]:
+    """The same as :func:`project`, in chunks: with the bits that blocks of these rows have."""
+    return ChunkedRows.of(X).each(project, mean, matrix)
 
 
 def project(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[Any]:
