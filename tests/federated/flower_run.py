@@ -5,8 +5,8 @@ Flower pins many packages, so this runs in an environment of its own:
     python tests/federated/flower_run.py --required       # makes one, installs polymeans[federated]
     python tests/federated/flower_run.py --python PATH    # takes one that has both
 
-Without --required it is skipped, with a message, where Flower cannot be installed. It takes three to
-five minutes, most of them waiting: Flower polls, and notices a lost node after half a minute.
+Without --required it is skipped, with a message, where Flower cannot be installed. It takes three
+to five minutes, most of them waiting: Flower polls, and notices a lost node after half a minute.
 
 The template under examples/flower is run as it is. The run must go on without the killed node, its
 history must say so, and the model's inertia must be that of the rows of the other two.

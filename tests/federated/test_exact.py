@@ -30,10 +30,10 @@ def spread_out(X, k, seed=1):
     return X[np.random.default_rng(seed).choice(len(X), k, replace=False)]
 
 
-def estimators(X):
+def estimators(X, tilt=0.3):
     start = spread_out(X, 6)
     sets = [start[:3], start[3:] - X.mean(axis=0)]
-    tilts = np.random.default_rng(2).uniform(0.7, 1.3, start[3:].shape).astype(X.dtype)
+    tilts = np.random.default_rng(2).uniform(1 - tilt, 1 + tilt, start[3:].shape).astype(X.dtype)
     positive = [start[:3], tilts]
     three = [start[:2], start[2:4] - X.mean(axis=0), start[4:] - X.mean(axis=0)]
     return {
@@ -100,6 +100,18 @@ def test_bits_for_extreme_values(scale):
     X = (rows_of(np.float64) * scale).copy()
     estimator = KMeans(6, init=spread_out(X, 6))
     assert_same_model(simulate(estimator, [X[:50], X[50:]]).model, estimator.fit(X))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bits_far_from_the_origin(name, dtype):
+    X = np.ascontiguousarray(rows_of() + 100, dtype=dtype)
+    sites = [X[:50], X[50:]]
+    estimator = estimators(X, tilt=0.01)[name]
+    run = simulate(estimator, sites)
+    assert "square_about" in run.history.kind or name == "cosine"
+    assert "scatter" not in run.history.kind  # what is relocated is not
+    assert_same_model(run.model, estimator.fit(X))
 
 
 def test_the_order_of_sites_does_not_matter():
