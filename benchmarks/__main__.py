@@ -22,6 +22,7 @@ NAMES = {
     "quick-table4": "its Table 4: neighbours, Nystroem features and classes",
     "factorization": "sparse factors of centroids against pyfaust",
     "quick-predict": "labels through sparse factors against the dense product",
+    "federated": "the Khatri-Rao paper's Figure 10: inertia against bytes, sites of FEMNIST",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
     "dask": "whole fits and seeding on two worker processes against dask-ml",
     "before-after": "our own times and memory in another checkout and in this one",

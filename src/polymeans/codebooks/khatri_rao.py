@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.additive import pair_masses, solve_additive
+from polymeans.codebooks.additive import solve_additive
 from polymeans.codebooks.aggregation import (
     center_later_sets,
     combine,
@@ -162,6 +162,12 @@ class GridCodebook(BaseCodebook[Totals]):
             "for_sparse_rows": bool(state["for_sparse_rows"]),
         }
 
+    def place(self, number: int, vector: NDArray[np.float64]) -> None:
+        """Replace one protocentroid, numbered through all sets."""
+        self.precise = self.precise.copy()
+        self.precise[number] = vector
+        self._round()
+
     def _round(self) -> None:
         # Of float64 rows all three are the same array; a refit replaces it and never writes to it.
         self.protocentroids = self.precise.astype(self.protocentroids.dtype, copy=False)
@@ -224,7 +230,7 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
 
     def solve(self, statistics: MarginalStatistics) -> NDArray[np.float64]:
         """The best protocentroids for these statistics, measured from the frame's origin."""
-        system = pair_masses(statistics.mass, self.sizes)
+        system = statistics.pair_masses()
         theta = self.precise.copy()
         theta[: self.sizes[0]] -= statistics.frame.origin
         theta = solve_additive(system, statistics.sums, theta, self.sizes)
@@ -237,7 +243,7 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
         NaN where that is not accurate.
         """
         theta = self.about(statistics.frame.origin)
-        system = pair_masses(statistics.mass, self.sizes)
+        system = statistics.pair_masses()
         gram = self.gram() if theta is self.rounded and self.full is None else theta @ theta.T
         squares = float(np.sum(system * gram))
         products = float(np.einsum("ij,ij->", theta, statistics.sums))
@@ -340,6 +346,11 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
                 part = self._products(self.full, lo, hi).astype(self.protocentroids.dtype)
                 self._whole[lo:hi] = part
             self.squared_norms[lo:hi] = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+
+    def place(self, number: int, vector: NDArray[np.float64]) -> None:
+        """Replace one protocentroid, numbered through all sets."""
+        super().place(number, vector)
+        self._build()
 
     def _products(self, stacked: NDArray[Any], lo: int, hi: int) -> NDArray[np.float64]:
         digits = digits_of(np.arange(lo, hi), self.sizes)

@@ -123,6 +123,21 @@ class NumeratorCodebook(BaseCodebook[Totals]):
         self.outside[changed] = 0.0
         return inertia, drift
 
+    def place(self, number: int, vector: NDArray[np.float64]) -> None:
+        """Replace one centroid."""
+        from polymeans.kernels.numerators import FEATURE_BLOCK
+
+        if self._known is None:
+            self._known = KnownSums.unmeasured(self.array)
+            self.array = self._known.array
+        self.array[number] = vector
+        self.denominators[number] = 1.0
+        self.outside[number] = 0.0
+        self.squared_norms[number] = float(vector @ vector)
+        edges = np.arange(0, len(vector), FEATURE_BLOCK)
+        self._known.partials[number] = np.add.reduceat(vector * vector, edges)
+        self._known.filled[number] = True
+
     def inertia(self, statistics: Totals) -> float:
         """Weighted squared distances under the statistics' labels, without a pass over rows."""
         if statistics.frame.cancels:

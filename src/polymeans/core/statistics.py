@@ -221,6 +221,15 @@ class MarginalStatistics:
         """``Σ w`` of each combination, rounded once."""
         return rounded_mass(self.mass_rungs)
 
+    def pair_masses(self) -> NDArray[np.float64]:
+        """Mass that protocentroids share, two by two: the matrix of their linear system."""
+        from polymeans.kernels import cells
+
+        n_vectors = sum(self.sizes)
+        system = np.empty((n_vectors, n_vectors))
+        cells.pair_masses(self.mass, np.array(self.sizes, dtype=np.int64), system)
+        return system
+
     @property
     def sums(self) -> NDArray[np.float64]:
         """``Σ w (x - o)`` of each protocentroid's rows, o the frame's origin, rounded once."""

@@ -1,0 +1,1 @@
+"""A Flower app around polymeans: replace ``load_rows`` of the client by your own."""
