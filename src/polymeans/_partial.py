@@ -226,7 +226,12 @@ class BatchEstimator(CentroidEstimator):
         return Memory(self._set_sizes, self._by_set, mass, self._seen_means, self._given)
 
 
-def weights_of_clusters(run: Run, state: FitState) -> NDArray[np.float64]:
-    """Total weight of the rows of each cluster after a fit, in the user's units."""
-    frame = state.runner.frame
-    return state.runner.masses(run.labels, run.codebook.n_clusters) * frame.weight_unit
+def weights_of_clusters(run: Run, state: FitState) -> dict[str, Any]:
+    """The attribute with the weight of each cluster's rows after a fit, in the user's units.
+
+    Nothing where the runner does not know them, as of rows at other sites.
+    """
+    if "masses" not in getattr(state.runner, "provides", ()):
+        return {}
+    masses = state.runner.masses(run.labels, run.codebook.n_clusters)
+    return {"cluster_weights_": masses * state.runner.frame.weight_unit}

@@ -366,7 +366,7 @@ class KhatriRaoKMeans(BatchEstimator):
         check_range("Protocentroids (or their products)", sets, largest)
         return {
             **self._labelled(sets, run.labels),
-            "cluster_weights_": weights_of_clusters(run, state),
+            **weights_of_clusters(run, state),
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_steps_": 0,

@@ -210,7 +210,7 @@ class KMeans(BatchEstimator, SeededEstimator):
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
         return {
             **self._labelled([run.codebook.to_array(state.frame)], run.labels),
-            "cluster_weights_": weights_of_clusters(run, state),
+            **weights_of_clusters(run, state),
             "inertia_": self._inertia_scale() * run.inertia,
             "n_iter_": run.n_iter,
             "n_steps_": 0,

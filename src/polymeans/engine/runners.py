@@ -68,7 +68,7 @@ class BaseRunner(ABC):
     frame: MeasuredFrame
     placement: Placement
     #: What can be asked of it beyond labels and totals.
-    provides: frozenset[str] = frozenset({"feature_sums"})
+    provides: frozenset[str] = frozenset({"feature_sums", "masses"})
     #: Where descents over these rows are recorded, so that a later fit can go on with them.
     journal: "Journal | None" = None
     _known: KnownRows | None = None
@@ -219,7 +219,7 @@ class LocalRunner(BaseRunner):
         Which entries extreme rows are measured in, see :func:`polymeans.engine.survey.measure`.
     """
 
-    provides = frozenset({"feature_sums", "products"})
+    provides = frozenset({"feature_sums", "masses", "products"})
 
     def __init__(
         self,
