@@ -20,6 +20,7 @@ import numpy as np
 from polymeans import KMeans
 assert "numba" not in sys.modules
 X = np.random.default_rng(0).normal(size=(50, 3))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 threading.Timer({moment}, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     for _ in range(10_000_000):
@@ -48,6 +49,15 @@ def test_a_fit_works_after_the_first_one_was_interrupted():
     assert len(found) == 1
 
 
+@pytest.fixture
+def _interruptible():
+    """SIGINT interrupts, also where the tests are a background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_waits_for_the_end_of_the_block():
     steps = []
 

@@ -81,6 +81,7 @@ def to_send(estimator: Any) -> Any:
     for name in list(vars(sent)):
         if "labels" in name and name.endswith("_"):
             delattr(sent, name)
+    vars(sent).pop("feature_names_in_", None)  # chunks are arrays, and names were compared before
     if sent.n_threads is None:  # workers, and threads of the scheduler, run several tasks
         sent.n_threads = 1
     return sent
