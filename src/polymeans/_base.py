@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
 from polymeans._first_import import import_numba
-from polymeans._fit_state import FitState, all_or_nothing
+from polymeans._fit_state import FitState, all_or_nothing, matrices_explained
 from polymeans._hooks import EstimatorHooks
 from polymeans._rows import (
     FitRows,
@@ -132,13 +132,8 @@ class CentroidEstimator(
                     "y": y,
                     "metadata": None if sample_weight is None else {"sample_weight": sample_weight},
                 }
-                try:
+                with matrices_explained(self):
                     best = self._fit(rows, data, journal)
-                except np.linalg.LinAlgError as error:
-                    raise ValueError(
-                        f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
-                        "Bring the columns of X to similar scales, by StandardScaler for example."
-                    ) from error
         if journal is not None:
             journal.remove()
         self._warn(best)

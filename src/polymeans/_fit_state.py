@@ -47,6 +47,18 @@ class FitState:
 
 
 @contextmanager
+def matrices_explained(estimator: Any) -> Iterator[None]:
+    """Say what to do where a matrix made of the rows cannot be decomposed."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            f"A matrix of {type(estimator).__name__} is not finite, or nearly so ({error}). "
+            "Bring the columns of X to similar scales, by StandardScaler for example."
+        ) from error
+
+
+@contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
     """Give the estimator all its attributes back if the block raises or is interrupted."""
     before = dict(vars(estimator))

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polymeans._base import CentroidEstimator
-from polymeans._fit_state import FitState, all_or_nothing
+from polymeans._fit_state import FitState, all_or_nothing, matrices_explained
 from polymeans._rows import RowsInfo
 from polymeans._validation import (
     check_initial_centers,
     check_n_threads,
+    check_range,
     check_rows,
     check_seed,
     check_weights,
@@ -100,13 +101,8 @@ class BatchEstimator(CentroidEstimator):
                 self._check_unchanged()
             rows = check_rows(self, X, reset=first)
             weights = check_weights(sample_weight, rows)
-            try:
+            with matrices_explained(self):
                 attributes = self._learn(rows, weights, first)
-            except np.linalg.LinAlgError as error:
-                raise ValueError(
-                    f"A matrix of {type(self).__name__} is not finite, or nearly so ({error}). "
-                    "Bring the columns of X to similar scales, by StandardScaler for example."
-                ) from error
             for name, value in attributes.items():
                 setattr(self, name, value)
         return self
@@ -181,11 +177,7 @@ class BatchEstimator(CentroidEstimator):
                 vectors = best_protocentroids(vectors, memory, self._combined_by)
             else:
                 vectors = [best_centroids(vectors[0], memory, self._spherical)]
-            if not all(np.isfinite(part).all() for part in vectors):
-                raise ValueError(
-                    f"Centroids of these rows exceed the largest {vectors[0].dtype} number. "
-                    "Divide X by its largest value."
-                )
+            check_range("Centroids", vectors)
             codebook = self._codebook(runner.frame, vectors)
             runner.assign(codebook)
             inertia = runner.measure_in_user_units(codebook)

@@ -267,3 +267,13 @@ def test_empty_vectors_are_filled_without_rows(aggregator):
             .fit(X)
             .inertia_
         )
+
+
+def test_rows_that_cannot_be_used_are_refused_by_the_name_of_their_site():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    with pytest.raises(ValueError, match="rows of site-1 contains NaN"):
+        simulate(KMeans(2, random_state=0), [X, bad])
+    with pytest.raises(ValueError, match="sites is empty"):
+        simulate(KMeans(2, random_state=0), [])

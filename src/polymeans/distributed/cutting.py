@@ -12,7 +12,7 @@ SMALL_BYTES = 4 * 2**20
 #: Blocks for each thread of the cluster that are left when small chunks are put together.
 _BLOCKS_PER_THREAD = 4
 
-#: Entries assumed in a row of CSR chunks, whose number nobody knows before they are computed.
+#: Entries assumed in a row of CSR chunks: their number is not known before they are computed.
 _SPARSE_ENTRIES = 64
 
 

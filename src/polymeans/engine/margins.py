@@ -18,7 +18,8 @@ from polymeans.engine.nearest import decide_contested
 from polymeans.engine.placement import Kept
 from polymeans.engine.prepared_blocks import block_of_some
 
-#: Share of the rows above which taking them out of the block costs more than looking at all.
+#: Share of the rows above which all are looked at, to save taking the open ones out of the block.
+#: A guess that was not measured; results do not depend on it.
 _MOST = 0.7
 
 

@@ -85,7 +85,7 @@ class Coordinator:
         """Ask all sites what they have; width, dtype, container and rows of those that fit.
 
         Sites that do not answer are asked again; without an announcement they have no part in the
-        run, since nobody could check what they say later.
+        run, since the server could not check what they say later.
         """
         for _ in range(_PATIENCE):
             missing = [name for name in self.transport.names if name not in self.announced]
@@ -160,8 +160,8 @@ class Coordinator:
         -------
         Answers
         """
-        everybody = sorted(self.announced)
-        names = everybody
+        all_sites = sorted(self.announced)
+        names = all_sites
         masked = self.secure and shapes is not None
         for _ in range(_PATIENCE_WITH_MASKS if masked else _PATIENCE):
             answers = self._exchange(kind, payload, names, frame)
@@ -175,7 +175,7 @@ class Coordinator:
                     answers.totals = _split(masks.unmasked_sum(parts), shapes)
                     return self._noted(answers, record)
                 # Masks of sites that are not there stay in the sum: ask the others for new ones.
-                names = answers.sites if len(answers.replies) >= self.min_sites else everybody
+                names = answers.sites if len(answers.replies) >= self.min_sites else all_sites
                 continue
             if shapes is not None:
                 self._add_up(answers, shapes, check)

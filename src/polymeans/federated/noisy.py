@@ -40,7 +40,7 @@ def fit_privately(estimator: Any, coordinator: Coordinator, privacy: Privacy) ->
     Returns
     -------
     estimator
-        A fitted copy without labels; ``inertia_`` is NaN, since nobody was asked for it.
+        A fitted copy without labels; ``inertia_`` is NaN, since sites were not asked for it.
     """
     model = clone(estimator)
     model._check_parameters()

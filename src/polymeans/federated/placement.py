@@ -98,7 +98,7 @@ class SitesPlacement:
 
         asked = {"scaling": scaling_message(scaling), "assumed": assumed}
         self.coordinator.ask("ranges", asked, check_reply=take)
-        # Without its range nobody could check what a site says later, nor add it up.
+        # Without its range the server could not check what a site says later, nor add it up.
         self.coordinator.ask_again("ranges", asked, found, take)
         for name in set(self.coordinator.announced) - set(found):
             self.coordinator.exclude(name, "it has not said which range its values have")

@@ -23,7 +23,7 @@ from polymeans.federated.totals import Layout, Totals, members_of, statistics_of
 
 
 class SiteRunner(BaseRunner):
-    """Rows at sites, which nobody else sees: not one of them, nor the label of one.
+    """Rows at sites, which the server never sees: not one of them, nor the label of one.
 
     Labels are those of the centroids that were sent last. Sites remember none, so a site that
     missed rounds takes part again as if it had been there.

@@ -162,6 +162,8 @@ def simulate(
     check_integer("min_sites", min_sites, 1)
     if rounds is not None:
         check_integer("rounds", rounds, 1)
+    if len(sites) == 0:
+        raise ValueError("sites is empty. Give the rows of one site at least.")
     rng = check_seed(random_state)
     seed = int(rng.randint(2**31))
     rules = Rules(min_count, secure, min_sites, privacy)

@@ -89,7 +89,7 @@ class Site:
     def __post_init__(self) -> None:
         if "/" in self.name or "|" in self.name or not self.name:
             raise ValueError(f"name={self.name!r} should be a non-empty text without / and |.")
-        self.rows = _checked_rows(self.rows)
+        self.rows = _checked_rows(self.rows, self.name)
         checked = check_weights(self.weights, self.rows)
         if self.rules.privacy is not None:
             if sp.issparse(self.rows) or (checked != 1.0).any():
@@ -192,7 +192,7 @@ class Site:
         return {name: masks.shared_secret(private, keys[name]) for name in others}
 
 
-def _checked_rows(rows: Any) -> Rows:
+def _checked_rows(rows: Any, name: str) -> Rows:
     """Rows of float32 or float64 without missing values."""
     from sklearn.utils import check_array
 
@@ -202,6 +202,6 @@ def _checked_rows(rows: Any) -> Rows:
         dtype=[np.float64, np.float32],
         order="C",
         ensure_min_samples=1,
-        input_name="rows of a site",
+        input_name=f"rows of {name}",
     )
     return checked
