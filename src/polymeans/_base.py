@@ -65,7 +65,7 @@ logger = logging.getLogger("polymeans")
 
 #: Multiplications of a call below which one thread does all of them: that few take about as long
 #: as starting a pool of threads, see docs/explanation/constants.rst.
-_POOLED = 2**24
+_POOLED = 2**22
 
 
 class CentroidEstimator(

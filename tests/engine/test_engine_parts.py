@@ -7,7 +7,7 @@ import pytest
 
 from polymeans import KMeans
 from polymeans.core.threads import Threads
-from polymeans.engine import sparse_assigners
+from polymeans.engine import assignment, sparse_assigners
 from polymeans.engine.accounts import CellAccount
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.dense_assigners import order_by_similarity
@@ -138,6 +138,7 @@ def test_lazy_dense_really_skips(blobs, monkeypatch):
         return examined[-1]
 
     monkeypatch.setattr(dense_bounds, "assign_lazy", counting)
+    monkeypatch.setattr(assignment, "_ONE_BOUND", 0)
     KMeans(64, init=blobs[:64], algorithm="lazy", tol=0, n_threads=1).fit(blobs)
     n_groups = 8  # 64 float64 centroids, eight to a panel
     assert examined[0] == len(blobs) * n_groups

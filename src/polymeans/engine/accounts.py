@@ -6,8 +6,6 @@ done is a matter of cost alone.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,12 @@ from polymeans.core.statistics import (
     marginals,
 )
 from polymeans.core.threads import running_threads
-from polymeans.engine.accumulate import add_clusters, mass_statistics
+from polymeans.engine.accumulate import (
+    add_clusters,
+    follow_rows,
+    is_followed_by_rows,
+    mass_statistics,
+)
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.changes import Change, Moves
 from polymeans.engine.numerator_account import NumeratorAccount
@@ -29,9 +32,6 @@ from polymeans.engine.numerator_account import NumeratorAccount
 #: Correcting a sum by one moved row costs as much as summing this many rows anew. Rows of a sparse
 #: block are scattered over memory, so that correcting costs more (see ``numerator_account.py``).
 _CORRECTION = {True: 3, False: 1}
-
-#: Bytes of totals that a core's cache holds, and rows that make a thread of their own worthwhile.
-_CACHED, _PIECE_ROWS = 2**22, 4096
 
 #: Up to this many combinations for each protocentroid, dense rows are summed combination by
 #: combination: one pass instead of one for each set, and sums of sums cost nothing.
@@ -51,7 +51,7 @@ class CellAccount:
         self.block = block
         self.statistics = CellStatistics.empty(block.measured, n_clusters)
         #: Totals that stay in cache are followed row by row, others cluster by cluster.
-        self.row_by_row = not block.is_sparse and self.statistics.rungs.nbytes <= _CACHED
+        self.row_by_row = is_followed_by_rows(block, self.statistics)
 
     def update(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
         """Follow the labels from ``previous`` to ``labels``."""
@@ -60,32 +60,9 @@ class CellAccount:
         return self._follow_clusters(previous, labels)
 
     def _follow_rows(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
-        from polymeans.kernels.cluster_sums import follow_labels
-
-        block, statistics, threads = self.block, self.statistics, running_threads()
-        frame, n_clusters = statistics.frame, len(statistics.counts)
-        touched = np.zeros(n_clusters, dtype=bool)
-        totals = statistics.counts, statistics.mass_rungs, statistics.rungs, touched
-        common = (block.arrays, block.weights, previous, labels)
-        magics = (frame.ladder.magics, frame.mass_ladder.magics)
-        # Each thread has totals of its own: sums are exact, so adding them up changes nothing.
-        pieces = min(threads.n_threads, max(1, block.n_samples // _PIECE_ROWS))
-        if pieces == 1:
-            n_moved = follow_labels(*common, 0, block.n_samples, *magics, *totals)
-        else:
-
-            def follow(part: tuple[int, int]) -> tuple[int, list[NDArray[Any]]]:
-                own = [np.zeros_like(total) for total in totals]
-                return follow_labels(*common, *part, *magics, *own), own
-
-            edges = [block.n_samples * piece // pieces for piece in range(pieces + 1)]
-            n_moved = 0
-            for n_own, own in threads.map(follow, pairwise(edges)):
-                n_moved += n_own
-                for total, part in zip(totals, own):
-                    total += part
+        n_moved, touched = follow_rows(self.block, self.statistics, previous, labels)
         changed = np.flatnonzero(touched)
-        statistics.touch(changed)
+        self.statistics.touch(changed)
         return Change(n_moved, changed, changed)
 
     def _follow_clusters(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,9 @@ from polymeans.core.exact_sums import Ladder
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
+
+#: Bytes of totals that a core's cache holds, and rows that make a thread of their own worthwhile.
+_CACHED, _PIECE_ROWS = 2**22, 4096
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,60 @@ def cell_statistics(
     count_labels(labels, block.weights, statistics.counts)
     add_clusters(block, labels, np.arange(n_clusters), statistics.mass_rungs, statistics.rungs)
     return statistics
+
+
+def is_followed_by_rows(block: Block, statistics: CellStatistics) -> bool:
+    """Whether totals stay in cache, so that rows are best added in their own order."""
+    return not block.is_sparse and statistics.rungs.nbytes <= _CACHED
+
+
+def follow_rows(
+    block: Block,
+    statistics: CellStatistics,
+    previous: NDArray[np.int32],
+    labels: NDArray[np.int32],
+) -> tuple[int, NDArray[np.bool_]]:
+    """Correct totals by the rows whose label changed, in place, in the order of the rows.
+
+    Parameters
+    ----------
+    block : Block
+    statistics : CellStatistics
+        Totals under the labels before.
+    previous : ndarray of shape (n_samples,)
+        The labels before; -1: the row was in no cluster.
+    labels : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    n_moved : int
+        Rows whose label changed.
+    touched : ndarray of shape (n_clusters,)
+        Clusters that gained or lost rows.
+    """
+    from polymeans.kernels.cluster_sums import follow_labels
+
+    frame, threads = statistics.frame, running_threads()
+    touched = np.zeros(len(statistics.counts), dtype=bool)
+    totals = statistics.counts, statistics.mass_rungs, statistics.rungs, touched
+    common = (block.arrays, block.weights, previous, labels)
+    magics = (frame.ladder.magics, frame.mass_ladder.magics)
+    # Each thread has totals of its own: sums are exact, so adding them up changes nothing.
+    pieces = min(threads.n_threads, max(1, block.n_samples // _PIECE_ROWS))
+    if pieces == 1:
+        return follow_labels(*common, 0, block.n_samples, *magics, *totals), touched
+
+    def follow(part: tuple[int, int]) -> tuple[int, list[NDArray[Any]]]:
+        own = [np.zeros_like(total) for total in totals]
+        return follow_labels(*common, *part, *magics, *own), own
+
+    edges = [block.n_samples * piece // pieces for piece in range(pieces + 1)]
+    n_moved = 0
+    for n_own, own in threads.map(follow, pairwise(edges)):
+        n_moved += n_own
+        for total, part in zip(totals, own):
+            total += part
+    return n_moved, touched
 
 
 def add_clusters(

@@ -19,11 +19,12 @@ from polymeans.core.frame import Frame
 from polymeans.core.norms import row_lengths
 from polymeans.engine.assigner import Assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
-from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
+from polymeans.engine.dense_assigners import DenseLazy
 from polymeans.engine.elkan import Elkan
 from polymeans.engine.factored_assigner import FactoredScores
 from polymeans.engine.grid_assigners import DenseSums, SparseSums, StreamedProducts
 from polymeans.engine.guarded import Guarded
+from polymeans.engine.lane_assigners import LaneLloyd, LaneMargins, plain_assigner
 from polymeans.engine.linear_assigner import LinearScores
 from polymeans.engine.sparse_assigners import SparseLazy, SparseLloyd
 
@@ -35,6 +36,9 @@ _SMALL = 2.0**-900
 #: Centroids below which bounds cost more in each iteration than they save, as measured.
 _FEW_DENSE, _FEW_SPARSE = 24, 4
 
+#: Centroids up to which one bound for each row does better than one for each group, as measured.
+_ONE_BOUND = 160
+
 
 def _for_table(block: Block, codebook: BaseCodebook, algorithm: str) -> Assigner:
     n_clusters = codebook.n_clusters
@@ -45,7 +49,11 @@ def _for_table(block: Block, codebook: BaseCodebook, algorithm: str) -> Assigner
         return Elkan(block, n_clusters)
     if isinstance(block, SparseBlock):
         return (SparseLazy if algorithm == "lazy" else SparseLloyd)(block, n_clusters)
-    return (DenseLazy if algorithm == "lazy" else DenseLloyd)(block, n_clusters)
+    if algorithm == "lloyd":
+        return plain_assigner(block, n_clusters)
+    if LaneLloyd.serves(block) and n_clusters <= _ONE_BOUND:
+        return LaneMargins(block, n_clusters)
+    return DenseLazy(block, n_clusters, plain_assigner(block, n_clusters))
 
 
 def _for_sums(block: Block, codebook: AdditiveCodebook, algorithm: str) -> Assigner:

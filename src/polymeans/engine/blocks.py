@@ -16,12 +16,20 @@ from polymeans.core.threads import running_threads
 
 Result = TypeVar("Result")
 
+#: Entries of rows that are worth a task of their own.
+_PIECE_ENTRIES = 2**17
+
 
 class _Rows:
     """What both kinds share."""
 
     n_samples: int
     frame: Frame
+
+    @property
+    def n_stored(self) -> int:
+        """Number of stored entries."""
+        raise NotImplementedError  # pragma: no cover
 
     @property
     def measured(self) -> MeasuredFrame:
@@ -32,7 +40,8 @@ class _Rows:
     def each(self, function: Callable[[int, int], Result]) -> list[Result]:
         """Run ``function(lo, hi)`` over all rows; the split must not matter."""
         threads = running_threads()
-        return threads.map(lambda r: function(*r), threads.ranges(self.n_samples, smallest=64))
+        smallest = max(64, _PIECE_ENTRIES // max(1, self.n_stored // max(1, self.n_samples)))
+        return threads.map(lambda r: function(*r), threads.ranges(self.n_samples, smallest))
 
 
 class DenseBlock(_Rows):
@@ -64,18 +73,29 @@ class DenseBlock(_Rows):
         directionless: NDArray[np.int64] | None = None,
         norms: NDArray[np.float64] | None = None,
     ) -> None:
-        from polymeans.kernels import prepare
         from polymeans.kernels.rows import DenseArrays
 
         self.frame, self.weights, self.first = frame, weights, first
         self.n_samples, self.n_features = values.shape
         self.arrays = DenseArrays(values)
         self.directionless = np.empty(0, np.int64) if directionless is None else directionless
-        if norms is None:
-            norms = np.empty(self.n_samples)
-            self.each(lambda lo, hi: prepare.shifted_norms(values, frame.shift, lo, hi, norms))
-        #: Norms of the rows less the frame's shift.
-        self.norms: NDArray[np.float64] = norms
+        self._norms = norms
+
+    @property
+    def norms(self) -> NDArray[np.float64]:
+        """Norms of the rows less the frame's shift, computed when they are first asked for."""
+        from polymeans.kernels import prepare
+
+        if self._norms is None:
+            found, values, shift = np.empty(self.n_samples), self.arrays.values, self.frame.shift
+            self.each(lambda lo, hi: prepare.shifted_norms(values, shift, lo, hi, found))
+            self._norms = found
+        return self._norms
+
+    @property
+    def has_no_norms(self) -> bool:
+        """Rows are to be labelled by exact scores, which need no norms."""
+        return self._norms is not None and len(self._norms) < self.n_samples
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -123,6 +143,7 @@ class SparseBlock(_Rows):
     """
 
     is_sparse: ClassVar[bool] = True
+    has_no_norms: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook, CentersTable
+from polymeans.engine.assigner import Assigner
 from polymeans.engine.blocks import DenseBlock
 from polymeans.engine.changes import Change
 from polymeans.engine.stateless import StatelessAssigner
 
 if TYPE_CHECKING:
-    from polymeans.kernels.dense import ScoreFrame, Tile
+    from polymeans.kernels.dense import ScoreError, ScoreFrame, Tile
     from polymeans.kernels.dense_bounds import GroupBuffers
 
 #: Room for group bounds: this, or half the size of the data if that is more (up to the limit).
@@ -70,32 +71,12 @@ class DenseLloyd(StatelessAssigner):
 
     def pack_centers(self, centers: NDArray[Any]) -> "ScoreFrame":
         """The same for centroids that are at hand."""
-        from polymeans.kernels.dense import ScoreError, ScoreFrame, pack_panels
-        from polymeans.kernels.tiles import tile_terms
+        from polymeans.kernels.dense import ScoreFrame, pack_panels
 
-        rows = self.rows
         norms = np.empty(self.n_clusters)
-        pack_panels(centers, rows.frame.shift, self.panels, norms)
-        unit = np.finfo(rows.dtype).eps / 2
-        terms = 1.25 * tile_terms(rows.n_features) * unit
-        exact = 1.25 * (rows.n_features + 8) * np.finfo(np.float64).eps
-        # Distances are formed as |x|² + 2 score in the rows' precision.
-        own = 4 * unit + exact
-        # Products too small for their type vanish, whatever they are relative to.
-        faint = 4 * (rows.n_features + 8) * float(np.finfo(rows.dtype).tiny)
-        # The argument about long centroids needs errors well below their squared length.
-        shortest = float(norms.min()) if terms + exact < 0.02 else np.inf
-        certain = np.sqrt(max(0.0, 1 - 16 * terms)) * (1 - 2.0**-20)
-        error = ScoreError(
-            product=float(terms),
-            score=float(terms + exact),
-            faint=faint,
-            own=float(own),
-            longest=float(norms.max()),
-            shortest=shortest,
-            certain=float(certain),
-        )
-        return ScoreFrame(rows.frame.shift, rows.frame.shifted, rows.norms, error)
+        pack_panels(centers, self.rows.frame.shift, self.panels, norms)
+        frame, error = self.rows.frame, score_errors(self.rows.n_features, norms, self.rows.dtype)
+        return ScoreFrame(frame.shift, frame.shifted, self.rows.norms, error)
 
     def assign(
         self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
@@ -159,10 +140,13 @@ class DenseLazy(DenseLloyd):
     ----------
     rows : DenseBlock
     n_clusters : int
+    plain : assigner, default=None
+        Looks at everything, in calls where bounds would be wasted. None: tiles do.
     """
 
-    def __init__(self, rows: DenseBlock, n_clusters: int) -> None:
+    def __init__(self, rows: DenseBlock, n_clusters: int, plain: Assigner | None = None) -> None:
         super().__init__(rows, n_clusters)
+        self._plain = plain
         n_panels = len(self.lane_cluster)
         budget = np.clip(rows.n_stored * rows.dtype.itemsize // 2, _BOUND_BYTES, _BOUND_BYTES_LIMIT)
         affordable = int(budget // (4 * rows.n_samples))
@@ -181,7 +165,8 @@ class DenseLazy(DenseLloyd):
         if self._plain_calls:
             self._plain_calls -= 1
             self.bounded = False
-            super().assign(codebook, previous, labels)
+            look = super().assign if self._plain is None else self._plain.assign
+            look(codebook, previous, labels)
             return
         fresh = not self.bounded
         if fresh:
@@ -273,6 +258,32 @@ class DenseLazy(DenseLloyd):
         if self.bounded:
             self.upper[moved_rows] = np.inf
             self.lower[moved_rows] = -np.inf
+
+
+def score_errors(n_features: int, norms: NDArray[np.float64], dtype: np.dtype[Any]) -> "ScoreError":
+    """How far off scores of centroids of these norms can be, if they are formed in a dtype."""
+    from polymeans.kernels.dense import ScoreError
+    from polymeans.kernels.tiles import tile_terms
+
+    unit = np.finfo(dtype).eps / 2
+    terms = 1.25 * tile_terms(n_features) * unit
+    exact = 1.25 * (n_features + 8) * np.finfo(np.float64).eps
+    # Distances are formed as |x|² + 2 score in that precision.
+    own = 4 * unit + exact
+    # Products too small for their type vanish, whatever they are relative to.
+    faint = 4 * (n_features + 8) * float(np.finfo(dtype).tiny)
+    # The argument about long centroids needs errors well below their squared length.
+    shortest = float(norms.min()) if terms + exact < 0.02 else np.inf
+    certain = np.sqrt(max(0.0, 1 - 16 * terms)) * (1 - 2.0**-20)
+    return ScoreError(
+        product=float(terms),
+        score=float(terms + exact),
+        faint=faint,
+        own=float(own),
+        longest=float(norms.max()),
+        shortest=shortest,
+        certain=float(certain),
+    )
 
 
 def round_up(drift: NDArray[np.float64]) -> NDArray[np.float32]:

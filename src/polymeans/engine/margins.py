@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock
-from polymeans.engine.dense_assigners import DenseLloyd
+from polymeans.engine.lane_assigners import LaneLloyd, drift_of, plain_assigner
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.placement import Kept
 from polymeans.engine.prepared_blocks import block_of_some
@@ -59,6 +59,37 @@ def label_open_rows(
     if drift is None or kept.gaps is None:
         labels, kept.gaps = _labels_and_gaps(block, codebook, before)
         return labels
+    if LaneLloyd.serves(block):
+        return _label_open_lanes(block, kept, codebook, before, drift)
+    return _label_open_tiles(block, kept, codebook, before, drift)
+
+
+def _label_open_lanes(
+    block: DenseBlock,
+    kept: Kept,
+    codebook: Any,
+    before: NDArray[np.int32],
+    drift: NDArray[np.float64],
+) -> NDArray[np.int32]:
+    """Rows that are open are found and looked at on one way through the block."""
+    assert kept.gaps is not None
+    labels, gaps = np.empty_like(before), kept.gaps.copy()
+    assigner = LaneLloyd(block, codebook.n_clusters)
+    assigner.assign_open(codebook, before, labels, gaps, drift)
+    gaps[decide_contested(block, codebook, labels)] = 0.0
+    kept.gaps = gaps
+    return labels
+
+
+def _label_open_tiles(
+    block: DenseBlock,
+    kept: Kept,
+    codebook: Any,
+    before: NDArray[np.int32],
+    drift: NDArray[np.float64],
+) -> NDArray[np.int32]:
+    """Rows that are open are taken out of the block first."""
+    assert kept.gaps is not None
     sunk = _sunk(kept.gaps, before, drift)
     still_open = np.flatnonzero(~(sunk > 0))
     if len(still_open) > _MOST * block.n_samples:
@@ -89,7 +120,7 @@ def _labels_and_gaps(
     block: DenseBlock, codebook: Any, before: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     labels, gaps = before.copy(), np.empty(block.n_samples, dtype=np.float32)
-    DenseLloyd(block, codebook.n_clusters).assign_with_gaps(codebook, labels, gaps)
+    plain_assigner(block, codebook.n_clusters).assign_with_gaps(codebook, labels, gaps)
     decide_contested(block, codebook, labels)
     return labels, gaps
 
@@ -100,9 +131,6 @@ def _sunk(
     """Gaps after the centroids moved, never overstated."""
     from polymeans.kernels.dense import sink_gaps
 
-    farthest = int(np.argmax(drift))
-    others = np.delete(drift, farthest)
-    second = float(others.max()) if len(others) else 0.0
     out = np.empty_like(gaps)
-    sink_gaps(gaps, labels, drift, farthest, second, out)
+    sink_gaps(gaps, labels, *drift_of(drift), out)
     return out

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
@@ -21,6 +22,12 @@ from polymeans.core.frame import MeasuredFrame
 from polymeans.engine.blocks import Block
 from polymeans.engine.prepared import RawBlock, Source
 from polymeans.engine.prepared_blocks import block_of
+
+
+@lru_cache(maxsize=4)
+def _ones(n: int) -> NDArray[np.float64]:
+    """Weights of rows that all count alike; to be read only. Most blocks are of one size."""
+    return np.ones(n)
 
 
 @dataclass
@@ -45,7 +52,7 @@ class Kept:
 
     def all_weights(self) -> NDArray[np.float64]:
         """One for each row."""
-        return np.ones(self.n_samples) if self.weights is None else self.weights
+        return _ones(self.n_samples) if self.weights is None else self.weights
 
     def labels_or_none_yet(self) -> NDArray[np.int32]:
         """Labels; -1 before the first assignment."""

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder
+from polymeans.core.statistics import CellStatistics
 from polymeans.engine.accounts import feature_rungs
 from polymeans.engine.accumulate import (
     MassTotals,
     cell_statistics,
+    follow_rows,
+    is_followed_by_rows,
     marginal_statistics,
     mass_statistics,
 )
@@ -103,6 +106,13 @@ def assign_and_add_up(
     labels = label_open_rows(block, kept, codebook, drift)
     kept.previous, kept.labels = before, labels
     inertia = own_inertia(block, kept, codebook) if measured else None
+    if codebook.needs == "cells":
+        statistics = CellStatistics.empty(block.measured, codebook.n_clusters)
+        if is_followed_by_rows(block, statistics):
+            known = before if corrected else np.full_like(before, -1)
+            found = Changes(*follow_rows(block, statistics, known, labels))
+            changes = found if corrected else changes_of(kept, codebook.n_clusters)
+            return Pass(changes, statistics, inertia)
     changes, wants = changes_of(kept, codebook.n_clusters), wants_of(codebook)
     if not corrected:
         return Pass(changes, totals_of(block, labels, *wants), inertia)

@@ -70,18 +70,22 @@ def load_block(values, frame, lo, hi, block):
 
 
 @kernel
-def score_error(frame, i):
-    """How far off row i's score can be for any centroid that might be its nearest.
+def reach_of(error, norm):
+    """How far off a row's score can be for any centroid that might be its nearest.
 
     With c the shortest centroid, nothing longer than 2|x| + |c| can be nearest. Scores of
     centroids twice that long may be further off, but not by as much as they exceed the smallest.
     """
-    norm = frame.norms[i]
-    error = frame.error
     reach = min(error.longest, 4.0 * norm + 2.0 * error.shortest)
     return (
         (error.product * norm + error.score * reach) * reach + error.faint + error.own * norm * norm
     )
+
+
+@kernel
+def score_error(frame, i):
+    """The same for row i of those that the frame has the norms of."""
+    return reach_of(frame.error, frame.norms[i])
 
 
 @kernel
@@ -145,6 +149,8 @@ def settle(
 @kernel
 def settled(rows, i, book, best, label, rival):
     """A label by exact scores, marked as contested if rounding could be what decided."""
+    if rival == np.inf:  # no other centroid could be nearest
+        return label
     if rival - best > score_rounding(rows, i, 0.0, book, rival, label, best, label):
         return label
     return as_contested(label)
@@ -169,12 +175,12 @@ def two_best_lanes(block, q0, q1, q2, q3, panels, p, tile):
 
 
 @kernel
-def _gap(frame, i, reach, best, second):
+def gap_of(error, norm, reach, best, second):
     """How much farther the next centroid is than the nearest, by their scores; at least."""
-    square = frame.norms[i] * frame.norms[i]
+    square = norm * norm
     high = np.sqrt(max(0.0, square + 2.0 * best + 2.0 * reach))
     least = square - 2.0 * reach
-    low = frame.error.certain * np.sqrt(max(0.0, least - abs(least) * 2.0**-22 + 2.0 * second))
+    low = error.certain * np.sqrt(max(0.0, least - abs(least) * 2.0**-22 + 2.0 * second))
     # Distances whose squares float32 cannot hold are as good as this far.
     gap = min(low, 1e18) * (1 - 2.0**-20) - high * (1 + 2.0**-20) - 1e-37
     return np.float32(max(0.0, gap * (1 - 2.0**-20)))
@@ -246,7 +252,13 @@ def assign_all(
             if second[b] - best[b] > 2 * reach:
                 labels[i] = panels.clusters[lane_of[b] // width, lane_of[b] % width]
                 if gaps.shape[0]:
-                    gaps[i] = _gap(frame, i, reach, np.float64(best[b]), np.float64(second[b]))
+                    gaps[i] = gap_of(
+                        frame.error,
+                        frame.norms[i],
+                        reach,
+                        np.float64(best[b]),
+                        np.float64(second[b]),
+                    )
             else:
                 n_settled += 1
                 limit = best[b] + 2 * reach

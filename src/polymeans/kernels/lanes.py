@@ -108,7 +108,7 @@ def _interleave(builder, a, b, size):
     ]
 
 
-def _transpose(builder, rows):
+def transpose_pieces(builder, rows):
     """Transpose as many vectors as each has elements, 32 bytes.
 
     First inside halves of 16 bytes, where processors interleave in one instruction, then the
@@ -176,7 +176,7 @@ def turn_rows(typingctx, X, first, last, begin, end, target, lane):
                 # Zero times infinity is NaN, and NaN it remains.
                 checked = multiply_add(builder, values[-1], zero, checked)
             address = builder.add(target, builder.mul(builder.sub(t, begin), pitch))
-            for column in _transpose(builder, values):
+            for column in transpose_pieces(builder, values):
                 where = builder.inttoptr(address, piece.as_pointer())
                 builder.store(column, where, align=TURN_BYTES)
                 address = builder.add(address, pitch)

@@ -1,0 +1,250 @@
+"""Assigners for dense rows with few features: sixteen rows side by side, all or open ones."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans.codebooks.base import BaseCodebook, CentersTable
+from polymeans.engine.blocks import DenseBlock
+from polymeans.engine.changes import Change
+from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd, score_errors
+from polymeans.engine.stateless import StatelessAssigner
+
+if TYPE_CHECKING:
+    from polymeans.kernels.dense import ScoreFrame
+    from polymeans.kernels.dense_lanes import Drift, LaneBuffers
+
+#: Features up to which rows side by side are faster than tiles, as measured.
+MOST_FEATURES = 256
+
+#: Bytes of rows that wait together, and of centroids that these rows are compared with at once:
+#: both stay in the first-level cache. Centroids that the second level holds are not cut up.
+_ROW_BYTES, _CENTROID_BYTES, _CACHED_BYTES = 2**14, 2**14, 2**17
+
+#: Share of float64 rows that float32 scores may leave undecided; beyond it tiles of float64 take
+#: less time.
+_UNDECIDED = 1 / 16
+
+#: Share of rows that are looked at above which gaps cost more than they save.
+_WASTED = 0.75
+
+
+_NO_NORMS = np.empty(0)
+
+
+class LaneLloyd(StatelessAssigner):
+    """Looks at every centroid for every row.
+
+    Rows of either precision are compared by float32 scores, and by exact scores where these do not
+    decide. Float64 rows for which they often do not, since clusters are far apart beside their
+    own size, go to :class:`~polymeans.engine.dense_assigners.DenseLloyd`.
+
+    Parameters
+    ----------
+    rows : DenseBlock
+    n_clusters : int
+    """
+
+    def __init__(self, rows: DenseBlock, n_clusters: int) -> None:
+        from polymeans.kernels.dense_lanes import LanePanels
+        from polymeans.kernels.lane_scan import scan_width
+
+        self.rows = rows
+        self.n_clusters = n_clusters
+        width = scan_width(n_clusters)
+        n_groups = -(-n_clusters // width)
+        self.panels = LanePanels(
+            np.empty((n_groups, rows.n_features, width), dtype=np.float32),
+            np.empty((n_groups, width), dtype=np.float32),
+        )
+        group_bytes = 4 * width * rows.n_features
+        cached = n_groups * group_bytes <= _CACHED_BYTES
+        self.at_once = n_groups if cached else max(1, _CENTROID_BYTES // group_bytes)
+        self._tiles: DenseLloyd | None = None  #: in place of lanes, once these did not decide
+        self._buffers: dict[tuple[int, int], LaneBuffers] = {}  #: of each range of rows
+
+    _in_place_of_lanes: type[DenseLloyd] = DenseLloyd
+
+    @staticmethod
+    def serves(block: DenseBlock) -> bool:
+        """Whether this is the faster way for such rows."""
+        return block.n_features <= MOST_FEATURES
+
+    def pack(self, codebook: CentersTable) -> "ScoreFrame":
+        """Bring the centroids into groups; how their scores are to be read."""
+        from polymeans.kernels.dense import ScoreFrame
+        from polymeans.kernels.dense_lanes import pack_lane_panels
+
+        norms = np.empty(self.n_clusters)
+        pack_lane_panels(codebook.centers, self.rows.frame.shift, self.panels, norms)
+        error = score_errors(self.rows.n_features, norms, np.dtype(np.float32))
+        # Norms are found on the way. They are off by one rounding for each feature.
+        error = error._replace(own=2.5 * (self.rows.n_features + 8) * 2.0**-24)
+        frame = self.rows.frame
+        return ScoreFrame(frame.shift, frame.shifted, _NO_NORMS, error)
+
+    def assign(
+        self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
+        """Write every row's label."""
+        self.assign_with_gaps(codebook, labels, np.empty(0, dtype=np.float32))
+
+    def assign_with_gaps(
+        self, codebook: CentersTable, labels: NDArray[np.int32], gaps: NDArray[np.float32]
+    ) -> None:
+        """The same, and at least how much farther the next centroid is than the nearest."""
+        from polymeans.kernels.dense_lanes import assign_lanes
+
+        if self._tiles is not None:
+            self._tiles.assign_with_gaps(codebook, labels, gaps)
+            return
+        rows, book, frame = self.rows, codebook.book, self.pack(codebook)
+        settled = rows.each(
+            lambda lo, hi: assign_lanes(
+                rows.arrays,
+                frame,
+                book,
+                self.panels,
+                self.at_once,
+                lo,
+                hi,
+                labels,
+                gaps,
+                self.buffers(lo, hi),
+            )
+        )
+        self.note_undecided(sum(settled), rows.n_samples)
+
+    def assign_open(
+        self,
+        codebook: CentersTable,
+        previous: NDArray[np.int32],
+        labels: NDArray[np.int32],
+        gaps: NDArray[np.float32],
+        drift: NDArray[np.float64],
+    ) -> int:
+        """Labels and gaps of the rows whose gaps are used up by a drift; how many these are."""
+        from polymeans.kernels.dense_lanes import assign_open_lanes
+
+        rows, book, frame = self.rows, codebook.book, self.pack(codebook)
+        gone = drift_of(drift)
+        parts = rows.each(
+            lambda lo, hi: assign_open_lanes(
+                rows.arrays,
+                frame,
+                book,
+                self.panels,
+                self.at_once,
+                gone,
+                lo,
+                hi,
+                previous,
+                labels,
+                gaps,
+                self.buffers(lo, hi),
+            )
+        )
+        n_settled, n_looked_at = (sum(numbers) for numbers in zip(*parts))
+        self.note_undecided(n_settled, max(n_looked_at, rows.n_samples // 16))
+        return n_looked_at
+
+    def note_undecided(self, n_settled: int, n_rows: int) -> None:
+        """Leave it to tiles if float32 scores decided too few of the rows that were looked at."""
+        if self.rows.dtype == np.float64 and n_settled > _UNDECIDED * n_rows:
+            self._tiles = self._in_place_of_lanes(self.rows, self.n_clusters)
+
+    def buffers(self, lo: int, hi: int) -> "LaneBuffers":
+        """Room for some of the rows lo:hi, the same one each time."""
+        known = self._buffers.get((lo, hi))
+        if known is None:
+            known = self._buffers[lo, hi] = self._new_buffers(hi - lo)
+        return known
+
+    def _new_buffers(self, n_rows: int) -> "LaneBuffers":
+        from polymeans.kernels.dense_lanes import LaneBuffers
+        from polymeans.kernels.lanes import lane_array
+
+        d = self.rows.n_features
+        n_lines = max(1, min(_ROW_BYTES // (64 * max(1, d)), 16, -(-n_rows // 16)))
+        return LaneBuffers(
+            queue=np.empty(16 * n_lines, dtype=np.int64),
+            rows=lane_array(n_lines * d, np.float32).reshape(n_lines, d, 16),
+            best=lane_array(n_lines, np.float32),
+            second=lane_array(n_lines, np.float32),
+            lane=lane_array(n_lines, np.int32),
+            squares=lane_array(n_lines, np.float32),
+            reach=np.empty(16 * n_lines),
+            is_open=np.empty(16 * n_lines, dtype=bool),
+        )
+
+
+class LaneMargins(LaneLloyd):
+    """Leaves rows alone whose nearest centroid cannot have changed (Hamerly's bound).
+
+    One number is kept for each row: at least how much farther its second nearest centroid is than
+    the nearest. It sinks by what the centroids move.
+
+    Parameters
+    ----------
+    rows : DenseBlock
+    n_clusters : int
+    """
+
+    _in_place_of_lanes = DenseLazy
+
+    def __init__(self, rows: DenseBlock, n_clusters: int) -> None:
+        super().__init__(rows, n_clusters)
+        self._gaps: NDArray[np.float32] | None = None
+        self._drift: NDArray[np.float64] | None = None
+        # Starting points move far at first; gaps from before would be wasted.
+        self._plain_calls = 1
+        self._next_rest = 2
+
+    def assign(
+        self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
+    ) -> None:
+        """Write every row's label."""
+        if self._tiles is not None:
+            self._gaps = None
+            self._tiles.assign(codebook, previous, labels)
+        elif self._plain_calls:
+            self._plain_calls -= 1
+            self._gaps = None
+            super().assign(codebook, previous, labels)
+        elif self._gaps is None or self._drift is None:
+            self._gaps = np.empty(self.rows.n_samples, dtype=np.float32)
+            self.assign_with_gaps(codebook, labels, self._gaps)
+        else:
+            n_looked_at = self.assign_open(codebook, previous, labels, self._gaps, self._drift)
+            if n_looked_at > _WASTED * self.rows.n_samples:
+                # Nothing to gain now. Look at everything for a while, ever longer if it stays so.
+                self._plain_calls, self._next_rest = self._next_rest, 2 * self._next_rest
+        self._drift = None
+
+    def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
+        """Gaps sink by what the centroids moved when rows are labelled the next time."""
+        self._drift = drift
+        if self._tiles is not None:
+            self._tiles.follow(codebook, change, drift)
+
+    def forget(self, moved_rows: NDArray[np.integer]) -> None:
+        """Gaps of rows whose label was changed from outside say nothing any more."""
+        if self._gaps is not None:
+            self._gaps[moved_rows] = 0.0
+        if self._tiles is not None:
+            self._tiles.forget(moved_rows)
+
+
+def plain_assigner(rows: DenseBlock, n_clusters: int) -> LaneLloyd | DenseLloyd:
+    """One that looks at every centroid for every row."""
+    return (LaneLloyd if LaneLloyd.serves(rows) else DenseLloyd)(rows, n_clusters)
+
+
+def drift_of(drift: NDArray[np.float64]) -> "Drift":
+    """What gaps sink by: own drifts, and the largest two."""
+    from polymeans.kernels.dense_lanes import Drift
+
+    farthest = int(np.argmax(drift))
+    others = np.delete(drift, farthest)
+    return Drift(drift, farthest, float(others.max()) if len(others) else 0.0)

@@ -1,0 +1,238 @@
+"""Nearest centroids of dense rows with few features, sixteen rows at a time.
+
+Scores are those of :mod:`polymeans.kernels.dense`, in float32 for rows of either precision, and the
+bound on their error is the same; rows whose two best scores are closer than that are decided by
+``exact_score``.
+
+A row may carry a *gap*: at least how much farther its second nearest centroid is than the nearest.
+It sinks by what centroids move; as long as it is positive, the row keeps its label and is not
+looked at (Hamerly's bound).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from polymeans.kernels.compile import kernel
+from polymeans.kernels.dense import FINITE_OR_INFINITE, gap_of, reach_of, settled
+from polymeans.kernels.lane_scan import gather_lanes, scan_by_3, scan_by_4, scan_by_5
+from polymeans.kernels.rows import exact_score
+
+
+class LanePanels(NamedTuple):
+    """Centroids in groups that are scored at once; the last group is padded."""
+
+    values: np.ndarray  # (n_groups, d, width) float32, minus the shifted centroids
+    starts: np.ndarray  # (n_groups, width) float32, half their squared norms, infinite for padding
+
+
+class Drift(NamedTuple):
+    """How far centroids went since gaps were current."""
+
+    own: np.ndarray  # (k,) float64
+    farthest: int  # the centroid that went farthest
+    second: float  # how far any of the others went
+
+
+class LaneBuffers(NamedTuple):
+    """Rows that wait to be looked at, and their scores; capacity is a multiple of sixteen."""
+
+    queue: np.ndarray  # (capacity,) int64 numbers of rows
+    rows: np.ndarray  # (capacity / 16, d, 16) float32, aligned
+    best: np.ndarray  # (capacity / 16, 16) float32, aligned
+    second: np.ndarray  # (capacity / 16, 16) float32, aligned
+    lane: np.ndarray  # (capacity / 16, 16) int32, aligned
+    squares: np.ndarray  # (capacity / 16, 16) float32, aligned: squared norms
+    reach: np.ndarray  # (capacity,) how far off scores can be
+    is_open: np.ndarray  # (capacity,) bool
+
+
+@kernel
+def pack_lane_panels(
+    centers,  # IN  (k, d)
+    shift,  # IN  (d,)
+    panels,  # OUT
+    norms,  # OUT (k,) norms of the shifted centroids
+):
+    """Write minus the shifted centroids, and half their squared norms, into groups."""
+    k, d = centers.shape
+    n_groups, _, width = panels.values.shape
+    for j in range(n_groups * width):
+        g, c = j // width, j % width
+        if j >= k:
+            panels.starts[g, c] = np.inf
+            for t in range(d):
+                panels.values[g, t, c] = 0.0
+            continue
+        square = 0.0
+        for t in range(d):
+            x = np.float64(centers[j, t]) - np.float64(shift[t])
+            panels.values[g, t, c] = -x
+            square += x * x
+        panels.starts[g, c] = 0.5 * square
+        norms[j] = np.sqrt(square)
+
+
+@kernel
+def _scan_lines(panels, n_lines, at_once, buffers):
+    """The two best of all centroids for the first lines of sixteen rows."""
+    n_groups, height, width = panels.values.shape
+    for q in range(n_lines):
+        for r in range(16):
+            buffers.best[q, r] = np.inf
+            buffers.second[q, r] = np.inf
+    for begin in range(0, n_groups, at_once):
+        end = min(begin + at_once, n_groups)
+        for q in range(n_lines):
+            source = buffers.rows[q]
+            best, second, lane = buffers.best[q], buffers.second[q], buffers.lane[q]
+            values, starts = panels.values, panels.starts
+            if width == 4:
+                scan_by_4(source, height, values, starts, begin, end, best, second, lane)
+            elif width == 5:
+                scan_by_5(source, height, values, starts, begin, end, best, second, lane)
+            else:
+                scan_by_3(source, height, values, starts, begin, end, best, second, lane)
+
+
+@kernel
+def _settle(rows, i, source, r, panels, limit, book):
+    """Nearest by exact score among the centroids that could be, marked if rounding decided."""
+    n_clusters = book.numerators.shape[0]
+    _, height, width = panels.values.shape
+    best, label, rival = np.inf, -1, np.inf
+    for j in range(n_clusters):
+        g, c = j // width, j % width
+        score = np.float64(panels.starts[g, c])
+        for t in range(height):
+            score += np.float64(source[t, r]) * np.float64(panels.values[g, t, c])
+        if score <= limit:
+            exact = exact_score(rows, i, book, j)
+            if exact < best:
+                rival = best
+                best = exact
+                label = j
+            else:
+                rival = min(rival, exact)
+    return settled(rows, i, book, best, label, rival)
+
+
+@kernel
+def _norm(square, height):
+    """No less than the norm of a row, from its square as float32 added it up."""
+    # One rounding for each addition, one for the row; squares below the smallest number vanish.
+    return np.sqrt(np.float64(square) * (1 + (height + 8) * 2.0**-23) + height * 2.0**-148)
+
+
+@kernel(fastmath=FINITE_OR_INFINITE)
+def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers):
+    """Labels, and gaps if they are wanted, of the queued rows; how many needed exact scores."""
+    queue, error = buffers.queue, frame.error
+    height = rows.values.shape[1]
+    n_lines = (n_queued + 15) // 16
+    for q in range(n_lines):
+        gather_lanes(
+            rows.values,
+            queue,
+            16 * q,
+            n_queued - 1,
+            frame.shift,
+            buffers.rows[q],
+            buffers.squares[q],
+        )
+    _scan_lines(panels, n_lines, at_once, buffers)
+    best, second = buffers.best.ravel(), buffers.second.ravel()
+    lane, squares = buffers.lane.ravel(), buffers.squares.ravel()
+    n_open = 0
+    for b in range(n_queued):
+        reach = reach_of(error, _norm(squares[b], height))
+        buffers.reach[b] = reach
+        is_open = not (np.float64(second[b]) - np.float64(best[b]) > 2 * reach)
+        buffers.is_open[b] = is_open
+        n_open += is_open
+    for b in range(n_queued):
+        labels[queue[b]] = lane[b]
+    if gaps.shape[0]:
+        for b in range(n_queued):
+            norm = _norm(squares[b], height)
+            gap = gap_of(error, norm, buffers.reach[b], np.float64(best[b]), np.float64(second[b]))
+            gaps[queue[b]] = np.float32(0.0) if buffers.is_open[b] else gap
+    if n_open:
+        for b in range(n_queued):
+            if buffers.is_open[b]:
+                i = queue[b]
+                limit = np.float64(best[b]) + 2 * buffers.reach[b]
+                labels[i] = _settle(rows, i, buffers.rows[b // 16], b % 16, panels, limit, book)
+    return n_open
+
+
+@kernel
+def assign_lanes(
+    rows,  # IN  row container
+    frame,  # IN  where scores are measured from; norms are not needed
+    book,  # IN  centroids
+    panels,  # IN  the same, packed
+    at_once,  # IN  groups of centroids that stay in cache while rows are scored
+    lo,
+    hi,
+    labels,  # OUT (n,)
+    gaps,  # OUT (n,) float32, how much farther the next centroid is at least; (0,): not wanted
+    buffers,  # BUFFER
+):
+    """Label of every row, all centroids looked at. Returns how many rows needed exact scores."""
+    capacity = buffers.queue.shape[0]
+    n_settled = 0
+    for begin in range(lo, hi, capacity):
+        n_queued = min(capacity, hi - begin)
+        for b in range(n_queued):
+            buffers.queue[b] = begin + b
+        n_settled += _label_queue(
+            rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers
+        )
+    return n_settled
+
+
+@kernel
+def assign_open_lanes(
+    rows,  # IN  row container
+    frame,  # IN  where scores are measured from; norms are not needed
+    book,  # IN  centroids
+    panels,  # IN  the same, packed
+    at_once,  # IN  groups of centroids that stay in cache while rows are scored
+    drift,  # IN  how far centroids went since the last call
+    lo,
+    hi,
+    previous,  # IN  (n,) labels of the last call
+    labels,  # OUT (n,), may be the same
+    gaps,  # INOUT (n,) of the last call; of this one
+    buffers,  # BUFFER
+):
+    """The same, leaving rows alone whose gaps stay positive. Returns also how many were not."""
+    capacity = buffers.queue.shape[0]
+    n_settled = 0
+    n_looked_at = 0
+    n_queued = 0
+    widest = drift.own[drift.farthest]
+    for i in range(lo, hi):
+        a = previous[i]
+        others = drift.second if a == drift.farthest else widest
+        gap = np.float64(gaps[i]) - (drift.own[a] + others) * (1 + 2.0**-40)
+        gap = gap - abs(gap) * 2.0**-20 - 1e-37
+        if gap > 0.0:
+            gaps[i] = np.float32(gap)
+            labels[i] = a
+            continue
+        buffers.queue[n_queued] = i
+        n_queued += 1
+        if n_queued == capacity:
+            n_settled += _label_queue(
+                rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers
+            )
+            n_looked_at += n_queued
+            n_queued = 0
+    if n_queued:
+        n_settled += _label_queue(
+            rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers
+        )
+        n_looked_at += n_queued
+    return n_settled, n_looked_at
