@@ -25,6 +25,7 @@ NAMES = {
     "federated": "the Khatri-Rao paper's Figure 10: inertia against bytes, sites of FEMNIST",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
     "dask": "whole fits and seeding on two worker processes against dask-ml",
+    "dask-growth": "a pass on one and two workers, 10^5 to 10^7 rows, and a model of its cost",
     "before-after": "our own times and memory in another checkout and in this one",
     "fuzz": "random and hostile problems for everything public, promises checked",
     "constants": "constants of the searches at half, once and twice their values",

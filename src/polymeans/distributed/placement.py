@@ -18,7 +18,7 @@ from polymeans.distributed.tasks import Order, Outcome, Visits, hold, merge, vis
 RETRIES = 3
 
 #: Outcomes that one task adds up.
-_MERGED = 4
+_MERGED = 8
 
 _NO_OWN = pickle.dumps(())
 

@@ -186,7 +186,7 @@ def _scan(width):
 
         return signature, codegen
 
-    scan.__doc__ = f"""Update the two smallest scores of sixteen rows by groups of {width} centroids.
+    scan.__doc__ = f"""Two smallest scores of sixteen rows, over groups of {width} centroids.
 
     ``source`` (height, 16) has the rows side by side; ``values`` (n_groups, height, {width}) and
     ``starts`` (n_groups, {width}) the centroids; groups begin:end are looked at. ``best``,
