@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polymeans.engine.block_runner import BlockRunner
@@ -18,6 +18,7 @@ VALUES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(VALUES, min_size=2, max_size=12), st.data())
 def test_means_do_not_depend_on_blocks(values, data):
     X = np.array(values)[:, None]
