@@ -1,21 +1,56 @@
 """k-means whose centroids, space or data have structure.
 
 Estimators follow scikit-learn's conventions and share one engine (:mod:`polymeans.engine`).
-Importing this package is cheap: compiled kernels, plotting and every optional extra load on
-first use.
+Importing this package is cheap: estimators, compiled kernels, plotting and every optional extra
+load on first use.
 """
 
-from polymeans.grids import balanced_sizes, decompose_centroids, diagnose_structure
-from polymeans.grids.selector import KhatriRaoSelector
-from polymeans.khatri_rao import KhatriRaoKMeans
-from polymeans.kmeans import KMeans
-from polymeans.l1 import L1KMeans
-from polymeans.nonredundant import NonRedundantKMeans
-from polymeans.preprocessing import label_features
-from polymeans.quick import QuickKMeans
-from polymeans.transformed import TransformedKMeans
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from polymeans._version import __version__
+
+if TYPE_CHECKING:  # what _LAZY says, for type checkers
+    from polymeans.grids import balanced_sizes, decompose_centroids, diagnose_structure
+    from polymeans.grids.selector import KhatriRaoSelector
+    from polymeans.khatri_rao import KhatriRaoKMeans
+    from polymeans.kmeans import KMeans
+    from polymeans.l1 import L1KMeans
+    from polymeans.nonredundant import NonRedundantKMeans
+    from polymeans.persistence import load, save
+    from polymeans.preprocessing import label_features
+    from polymeans.quick import QuickKMeans
+    from polymeans.transformed import TransformedKMeans
+
+#: Where each public name is; its module is imported when the name is first used.
+_LAZY = {
+    "KMeans": "polymeans.kmeans",
+    "KhatriRaoKMeans": "polymeans.khatri_rao",
+    "KhatriRaoSelector": "polymeans.grids.selector",
+    "L1KMeans": "polymeans.l1",
+    "NonRedundantKMeans": "polymeans.nonredundant",
+    "QuickKMeans": "polymeans.quick",
+    "TransformedKMeans": "polymeans.transformed",
+    "balanced_sizes": "polymeans.grids",
+    "decompose_centroids": "polymeans.grids",
+    "diagnose_structure": "polymeans.grids",
+    "label_features": "polymeans.preprocessing",
+    "load": "polymeans.persistence",
+    "save": "polymeans.persistence",
+}
+
+#: Modules of this package that users name: ``polymeans.datasets`` works without an import.
+_MODULES = (
+    "blocks",
+    "datasets",
+    "factorization",
+    "grids",
+    "inspection",
+    "kernel_approximation",
+    "metrics",
+    "neighbors",
+    "persistence",
+)
 
 __all__ = [
     "KMeans",
@@ -30,4 +65,20 @@ __all__ = [
     "decompose_centroids",
     "diagnose_structure",
     "label_features",
+    "load",
+    "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(import_module(_LAZY[name]), name)
+        globals()[name] = value  # found here from now on
+        return value
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_MODULES})
