@@ -217,6 +217,16 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A table with tuples in it is no plain array.
+        state = dict(super().__getstate__())
+        return {**state, "table_": state["table_"].tolist()} if "table_" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "table_" in state:
+            self.table_ = np.array(state["table_"], dtype=RECORD)
+
     def _check_parameters(self) -> None:
         check_integer("max_clusters", self.max_clusters, 1)
         if isinstance(self.aggregators, str | bytes) or not np.iterable(self.aggregators):

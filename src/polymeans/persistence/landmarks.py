@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from polymeans.grids.growth import RECORD
 from polymeans.landmarks.hadamard import padded
 from polymeans.persistence.centroids import check_kernel_params
 from polymeans.persistence.errors import ModelFileError
@@ -17,7 +16,7 @@ from polymeans.persistence.schema import (
     ListOf,
     Matrix,
     Number,
-    Records,
+    Plain,
     Texts,
     Whole,
 )
@@ -48,11 +47,19 @@ def _n_clusters(model: Any, agreed: Agreed) -> int:
 # --- KhatriRaoSelector -------------------------------------------------------------------------
 
 
+#: What the table says of a candidate: aggregator, sizes, counts, criteria.
+_TABLE_ROW = (str, tuple, int, int, int, float, float, float, float, float)
+
+
 def _finish_selector(state: dict[str, Any], parameters: dict[str, Any], agreed: Agreed) -> None:
     best = state["best_estimator_"]
     _check_model(best, "best_estimator_", agreed)
     if type(best).__name__ not in ("KMeans", "KhatriRaoKMeans"):
         raise ModelFileError("best_estimator_ must be a KMeans or a KhatriRaoKMeans.")
+    for row in state["table_"]:
+        kinds = tuple(type(cell) for cell in row)
+        if kinds != _TABLE_ROW or not all(type(size) is int for size in row[1]):
+            raise ModelFileError("table_ has something else than candidates.")
     if hasattr(best, "labels_"):
         state["labels_"] = best.labels_
 
@@ -69,7 +76,7 @@ SELECTOR = Structure(
         "best_aggregator_": Choice(("sum", "product", "none")),
         "best_sizes_": ListOf(Whole(1), as_tuple=True),
         "labels_": Array("i4", ("n",)),
-        "table_": Records(RECORD),
+        "table_": ListOf(Plain(), of=tuple),
     },
     ("feature_names_in_", "labels_"),
     _finish_selector,

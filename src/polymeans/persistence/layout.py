@@ -158,7 +158,7 @@ def _read_header(
 def _tiling(
     header: dict[str, Any], n_bytes: int, path: str | os.PathLike[str]
 ) -> dict[str, _Entry]:
-    """Entries sorted by offset; an error unless they follow each other up to the end of the file."""
+    """Entries sorted by offset; an error unless they follow each other to the end of the file."""
     checked = [(*_check_entry(name, entry, path), name) for name, entry in header.items()]
     # Arrays without bytes may be anywhere between others.
     checked.sort(key=lambda item: (item[0], item[1]))

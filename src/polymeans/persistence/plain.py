@@ -80,8 +80,7 @@ class Packer:
         if array.dtype.names:
             return {
                 "$records": {
-                    field: self.pack(_column(array[field]), f"{name}.{field}")
-                    for field in array.dtype.names
+                    field: self.pack(array[field], f"{name}.{field}") for field in array.dtype.names
                 }
             }
         if array.dtype.kind in "OU" and _are_texts(array):
@@ -114,8 +113,8 @@ class Packer:
         state = seed.get_state(legacy=False)
         if state["bit_generator"] != "MT19937":
             raise TypeError(
-                f"{name} is a RandomState of {state['bit_generator']}, and a model file holds those "
-                "of MT19937 only. Use an integer."
+                f"{name} is a RandomState of {state['bit_generator']}, and a model file holds "
+                "those of MT19937 only. Use an integer."
             )
         return {
             "$seed": {
@@ -129,10 +128,6 @@ class Packer:
 
 def _packed_float(value: float) -> Any:
     return value if math.isfinite(value) else {"$float": str(value)}
-
-
-def _column(values: NDArray[Any]) -> Any:
-    return values.tolist() if values.dtype.kind == "O" else values
 
 
 def _are_texts(array: NDArray[Any]) -> bool:

@@ -190,31 +190,13 @@ class Records(Kind):
         assert dtype.names is not None
         if not isinstance(value, Columns) or value.keys() != set(dtype.names):
             raise ModelFileError(f"{name} must have the columns {', '.join(dtype.names)}.")
-        lengths = {len(column) for column in value.values() if hasattr(column, "__len__")}
-        if len(lengths) != 1:
-            raise ModelFileError(f"Columns of {name} differ in length.")
-        array = np.empty(lengths.pop(), dtype=dtype)
         for column in dtype.names:
-            _fill(array[column], value[column], f"{name}.{column}")
+            kind = Array(dtype[column].str, ("#records",), finite=False)
+            kind.check(value[column], f"{name}.{column}", agreed)
+        array = np.empty(agreed.lengths.pop("#records"), dtype=dtype)
+        for column in dtype.names:
+            array[column] = value[column]
         return array
-
-
-def _fill(target: NDArray[Any], column: Any, name: str) -> None:
-    kind = target.dtype.kind
-    if kind == "O":
-        suits = isinstance(column, list) and all(_is_tuple_of_ints(part) for part in column)
-    elif kind == "U":
-        suits = isinstance(column, np.ndarray) and column.dtype.kind == "U"
-    else:
-        suits = isinstance(column, np.ndarray) and column.dtype == target.dtype
-    if not suits or len(column) != len(target) or (kind != "O" and column.ndim != 1):
-        raise ModelFileError(f"{name} has values that do not belong there.")
-    for i, entry in enumerate(column):
-        target[i] = entry
-
-
-def _is_tuple_of_ints(value: Any) -> bool:
-    return isinstance(value, tuple) and all(type(part) is int for part in value)
 
 
 @dataclass(frozen=True)
@@ -227,6 +209,7 @@ class ListOf(Kind):
     kind: Kind
     as_tuple: bool = False
     length: str | None = None
+    of: type[Any] | None = None
 
     def check(self, value: Any, name: str, agreed: Agreed) -> Any:
         """The list, or an error."""
@@ -235,6 +218,8 @@ class ListOf(Kind):
         if self.length is not None:
             agreed.length(self.length, len(value), name)
         for i, part in enumerate(value):
+            if self.of is not None and type(part) is not self.of:
+                raise ModelFileError(f"{name}[{i}] is not what it should be.")
             self.kind.check(part, f"{name}[{i}]", agreed)
             for symbol in [known for known in agreed.lengths if known.startswith("#")]:
                 del agreed.lengths[symbol]

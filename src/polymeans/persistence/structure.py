@@ -1,4 +1,4 @@
-"""The structure of a fitted estimator: its attributes, which may be missing, and what they imply."""
+"""The structure of a fitted estimator: its attributes, and conditions between them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
