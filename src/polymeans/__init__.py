@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # what _LAZY says, for type checkers
     from polymeans.kmeans import KMeans
     from polymeans.l1 import L1KMeans
     from polymeans.nonredundant import NonRedundantKMeans
-    from polymeans.persistence import load, save
+    from polymeans.persistence import export_onnx, load, save
     from polymeans.preprocessing import label_features
     from polymeans.quick import QuickKMeans
     from polymeans.transformed import TransformedKMeans
@@ -34,6 +34,7 @@ _LAZY = {
     "balanced_sizes": "polymeans.grids",
     "decompose_centroids": "polymeans.grids",
     "diagnose_structure": "polymeans.grids",
+    "export_onnx": "polymeans.persistence",
     "label_features": "polymeans.preprocessing",
     "load": "polymeans.persistence",
     "save": "polymeans.persistence",
@@ -64,6 +65,7 @@ __all__ = [
     "balanced_sizes",
     "decompose_centroids",
     "diagnose_structure",
+    "export_onnx",
     "label_features",
     "load",
     "save",

@@ -8,5 +8,6 @@ JSON into values, :mod:`polymeans.persistence.schema` checks them against each o
 
 from polymeans.persistence.errors import ModelFileError
 from polymeans.persistence.files import load, save
+from polymeans.persistence.onnx import export_onnx
 
-__all__ = ["ModelFileError", "load", "save"]
+__all__ = ["ModelFileError", "export_onnx", "load", "save"]
