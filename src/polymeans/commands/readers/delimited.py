@@ -48,6 +48,8 @@ def read_delimited(file: BinaryIO, name: str, request: Request, delimiter: str) 
             has_header = not all(_is_number(cell) for cell in first)
         names = [cell.strip() for cell in first] if has_header else _numbered(len(first))
         _check_distinct(names, name)
+        if not has_header and request.columns and request.n_features == len(names):
+            names = request.columns  # those of a model, in their order
         parser = _Parser(name, names, request)
         if not has_header:
             parser.take([first], [counted.n])
