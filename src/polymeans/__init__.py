@@ -5,6 +5,8 @@ Importing this package is cheap: compiled kernels, plotting and every optional e
 first use.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from polymeans.grids import balanced_sizes, decompose_centroids, diagnose_structure
 from polymeans.grids.selector import KhatriRaoSelector
 from polymeans.khatri_rao import KhatriRaoKMeans
@@ -15,7 +17,25 @@ from polymeans.preprocessing import label_features
 from polymeans.quick import QuickKMeans
 from polymeans.transformed import TransformedKMeans
 
+if TYPE_CHECKING:
+    from polymeans.inspection.assigning import assign
+    from polymeans.inspection.description import describe
+    from polymeans.inspection.memory import memory_estimate
+    from polymeans.inspection.nearest_rows import nearest_samples
+    from polymeans.inspection.relabeling import relabel
+    from polymeans.reporting import report
+
 __version__ = "0.1.0"
+
+#: Names that are imported when they are first asked for, and the modules they are in.
+_LATER = {
+    "assign": "polymeans.inspection.assigning",
+    "describe": "polymeans.inspection.description",
+    "memory_estimate": "polymeans.inspection.memory",
+    "nearest_samples": "polymeans.inspection.nearest_rows",
+    "relabel": "polymeans.inspection.relabeling",
+    "report": "polymeans.reporting",
+}
 
 __all__ = [
     "KMeans",
@@ -26,8 +46,28 @@ __all__ = [
     "QuickKMeans",
     "TransformedKMeans",
     "__version__",
+    "assign",
     "balanced_sizes",
     "decompose_centroids",
+    "describe",
     "diagnose_structure",
     "label_features",
+    "memory_estimate",
+    "nearest_samples",
+    "relabel",
+    "report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
