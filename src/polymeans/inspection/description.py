@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,8 @@ class Findings:
     table: ClusterTable
     clusterings: list[Clustering]
     sample: Sample | None
+    #: For each pair of clusterings, the weight of the rows with each pair of labels.
+    joint: dict[tuple[int, int], NDArray[np.float64]]
 
 
 def look(
@@ -139,6 +142,7 @@ def look(
     counts = [np.zeros(k, dtype=np.int64) for k in sizes]
     tables = [[np.zeros((k, len(column.values))) for column in columns] for k in sizes]
     sums = FeatureSums(parts.n_described, sizes, parts.is_sparse)
+    joint = {(a, b): np.zeros((sizes[a], sizes[b])) for a, b in combinations(range(len(sizes)), 2)}
     with closing(iter(parts)) as stream:
         for part in stream:
             located = geometry.locate(part.rows)
@@ -152,6 +156,8 @@ def look(
                 counts[c] += np.bincount(labels, minlength=sizes[c])
                 for column, table in zip(columns, tables[c]):
                     table += column.count(labels, part.weights, part.first, sizes[c])
+            for (a, b), table in joint.items():
+                np.add.at(table, (located[a][1], located[b][1]), part.weights)
             if sample is not None:
                 own = [distances.own for distances in found]
                 sample.add(part.first, part.rows.shape[0], located, own)
@@ -165,7 +171,7 @@ def look(
         writer.add(part, c, accounts[c].result(), counts[c], extremes[c], tables[c])
         if part.kind == "cells":
             writer.add_sets(part, c, accounts[c].result(), counts[c], extremes[c], tables[c])
-    return Findings(writer.table(geometry.notes), clusterings, sample)
+    return Findings(writer.table(geometry.notes), clusterings, sample, joint)
 
 
 def _features_mean_nothing(model: Any) -> bool:
