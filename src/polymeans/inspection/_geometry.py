@@ -63,7 +63,7 @@ class InInputSpace(Geometry):
         kind = "cells" if hasattr(model, "protocentroids_") else "clusters"
         centers = np.asarray(model.cluster_centers_, dtype=np.float64)
         metric = "cosine" if cosine else "euclidean"
-        space = "directions of the rows" if cosine else "the features"
+        space = "among directions of the rows" if cosine else "among the features"
         self.clusterings = [Clustering(kind, kind, centers, metric, space)]
         if getattr(model, "centers_in_space_", ...) is None:
             self.notes.append(
@@ -82,7 +82,7 @@ class InLearnedSpace(Geometry):
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         centers = np.asarray(model.centers_in_space_, dtype=np.float64)
-        space = f"the learned space of {centers.shape[1]} dimensions"
+        space = f"in the learned space of {centers.shape[1]} dimensions"
         self.clusterings = [Clustering("clusters", "clusters", centers, "euclidean", space)]
 
     def locate(self, rows: Any) -> list[tuple[Any, NDArray[np.int64]]]:
@@ -98,15 +98,15 @@ class InViews(Geometry):
         self._edges = np.cumsum((0, *model.n_dims_))
         self.clusterings = []
         for s, centers in enumerate(model.centers_per_view_):
-            lo, hi = self._edges[s : s + 2]
+            lo, hi = self._edges[s : s + 2].tolist()
             inside = model._transform(np.asarray(centers))[:, lo:hi].astype(np.float64)
-            space = f"the subspace of view {s}, of {hi - lo} dimension{'s' * (hi - lo != 1)}"
+            space = f"in the subspace of view {s}, of {hi - lo} dimension{'s' * (hi - lo != 1)}"
             self.clusterings.append(Clustering(f"view {s}", "view", inside, "euclidean", space))
         if not self.clusterings:
             self.notes.append("No views were found: all rows are one cluster.")
             centers = np.asarray(model.mean_, dtype=np.float64)[None]
             self.clusterings.append(
-                Clustering("clusters", "clusters", centers, "euclidean", "the features")
+                Clustering("clusters", "clusters", centers, "euclidean", "among the features")
             )
 
     def locate(self, rows: Any) -> list[tuple[Any, NDArray[np.int64]]]:

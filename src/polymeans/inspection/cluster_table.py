@@ -309,7 +309,7 @@ class ClusterTable:
             quality = f", simplified silhouette {part.silhouette:.2f}"
         return (
             f"{self.model}: {named}{self.n_samples} rows in {part.n_clusters} {what}, "
-            f"{part.metric} distances in {part.space}{quality}"
+            f"{part.metric} distances {part.space}{quality}"
         )
 
     def _cells(self, part: ClusteringSummary) -> list[list[str]]:

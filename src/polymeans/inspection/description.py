@@ -112,6 +112,7 @@ class Findings:
     sample: Sample | None
     #: For each pair of clusterings, the weight of the rows with each pair of labels.
     joint: dict[tuple[int, int], NDArray[np.float64]]
+    mean: NDArray[np.float64]  #: of all rows
 
 
 def look(
@@ -171,7 +172,7 @@ def look(
         writer.add(part, c, accounts[c].result(), counts[c], extremes[c], tables[c])
         if part.kind == "cells":
             writer.add_sets(part, c, accounts[c].result(), counts[c], extremes[c], tables[c])
-    return Findings(writer.table(geometry.notes), clusterings, sample, joint)
+    return Findings(writer.table(geometry.notes), clusterings, sample, joint, sums.mean)
 
 
 def _features_mean_nothing(model: Any) -> bool:

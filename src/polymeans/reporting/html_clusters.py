@@ -130,7 +130,7 @@ def _extent(content: dict[str, Any]) -> tuple[float, float]:
     """Where the map begins and its height: no emptier than it has to be, and not too flat."""
     ys = [*content["y"], *(y for _, y in content["centers"])]
     low, high = min(ys) - 30, max(ys) + 30
-    missing = max(0.0, 560 - (high - low))
+    missing = max(0.0, 420 - (high - low))
     return round(low - missing / 2, 1), round(high - low + missing, 1)
 
 
@@ -144,7 +144,7 @@ def _map_words(content: dict[str, Any], part: dict[str, Any], n_shown: int) -> s
         how = "along the direction in which centroids differ, and across it"
     else:
         how = "the directions along which rows differ most"
-    return f"{rows}, in {part['space']}: {how}."
+    return f"{rows}, {part['space']}: {how}."
 
 
 def _overview(part: dict[str, Any], number: int, detail: Any) -> Markup:
@@ -263,7 +263,7 @@ def _row(
     pick = tag(
         "button",
         tag("span", cls=f"swatch {hue}", aria_hidden="true"),
-        _center_picture(summary, number, row["cluster"]),
+        _picture(summary, "centers", number, row["cluster"], "its centroid"),
         tag("span", row["title"]),
         type="button",
         cls="pick",
@@ -289,7 +289,7 @@ def _row(
             data_v=row["separation"],
         ),
         tag("td", _silhouette(row), cls="number", data_v=row["silhouette"]),
-        tag("td", tag("ul", _chips(row, detail), cls="chips") if row["features"] else "–"),
+        tag("td", _apart(summary, number, row, detail)),
         tag("td", _typical(summary, row, detail), cls="wide rows"),
     ]
     return tag("tr", cells, data_cluster=row["cluster"])
@@ -340,13 +340,25 @@ def thumb(at: int, summary: dict[str, Any], words: str) -> Markup:
     return tag("span", cls="thumb", style=place, role="img", aria_label=words)
 
 
-def _center_picture(summary: dict[str, Any], number: int, cluster: int) -> Markup | None:
+def _picture(
+    summary: dict[str, Any], kind: str, number: int, cluster: int, words: str
+) -> Markup | None:
+    """A picture that belongs to a cluster, where there is one."""
     pictures = summary["pictures"]
     name = summary["clusterings"][number]["name"]
     if not pictures or not pictures["atlas"]:
         return None
-    known = pictures["centers"].get(name, [])
-    return thumb(known[cluster], summary, "its centroid") if cluster < len(known) else None
+    known = pictures[kind].get(name, [])
+    return thumb(known[cluster], summary, words) if cluster < len(known) else None
+
+
+def _apart(summary: dict[str, Any], number: int, row: dict[str, Any], detail: Any) -> Any:
+    """What differs from all rows: a picture where rows are images, else features."""
+    words = "its centroid less the mean of all rows"
+    picture = _picture(summary, "differences", number, row["cluster"], words)
+    if picture is not None:
+        return picture
+    return tag("ul", _chips(row, detail), cls="chips") if row["features"] else "–"
 
 
 def _typical(summary: dict[str, Any], row: dict[str, Any], detail: Any) -> Any:

@@ -208,7 +208,7 @@ def _views(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
         tag("p", f"{words} {rest}{space}"),
         tag(
             "div",
-            tag("ul", lines, cls="shares"),
+            tag("ul", lines, cls="shares long"),
             _scroll(matrix, "Information that views share") if others else None,
             cls="two",
         ),

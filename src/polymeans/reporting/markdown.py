@@ -84,7 +84,7 @@ def _clustering(part: dict[str, Any]) -> list[str]:
     lines = [
         f"## {plain(part['name'].capitalize())}",
         "",
-        f"Distances ({part['metric']}) in {part['space']}. Simplified silhouette "
+        f"Distances ({part['metric']}) {part['space']}. Simplified silhouette "
         f"{short(part['silhouette'], 2)}, Calinski-Harabasz {short(part['calinski_harabasz'])}, "
         f"Davies-Bouldin {short(part['davies_bouldin'], 2)}.",
         "",

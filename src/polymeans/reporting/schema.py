@@ -87,7 +87,7 @@ _MAP = _object(
         "clustering": _about(_TEXT, "name of the grouping"),
         "rows": _about(_list(_COUNT), "numbers of the rows"),
         "x": _about(_list({"type": "number"}), "from 0 to 1000, to the right"),
-        "y": _about(_list({"type": "number"}), "from 0 to 1000, downwards"),
+        "y": _about(_list({"type": "number"}), "from 0 to 700, downwards"),
         "labels": _list(_COUNT),
         "distances": _about(_list(_NUMBER), "to the own centroid"),
         "centers": _about(_list(_list({"type": "number"})), "x and y of each centroid"),
@@ -233,6 +233,11 @@ _PICTURES = _object(
         "centers": {
             "type": "object",
             "description": "for each grouping, the picture of each centroid",
+            "additionalProperties": _list(_COUNT),
+        },
+        "differences": {
+            "type": "object",
+            "description": "for each grouping, each centroid less the mean of all rows",
             "additionalProperties": _list(_COUNT),
         },
         "rows": {

@@ -30,8 +30,8 @@ _MAP_PICTURES = 400
 #: Characters of a text, at most.
 _LONGEST_TEXT = 280
 
-#: Side of the map.
-_MAP_SIDE = 1000.0
+#: Width and height of a map, at most.
+_MAP = (1000.0, 700.0)
 
 
 def summarize(
@@ -163,16 +163,17 @@ def _maps(findings: Findings, sample: Sample) -> list[dict[str, Any]]:
 def _on_the_map(
     points: NDArray[np.float64], centers: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Coordinates from 0 to 1000, one unit for both axes; far outliers at the edge."""
+    """Coordinates on the map, one unit for both axes; far outliers are at the edge."""
     everything = np.nan_to_num(np.concatenate([points, centers]))
     low, high = np.percentile(everything, [0.2, 99.8], axis=0)
     low, high = np.minimum(low, centers.min(axis=0)), np.maximum(high, centers.max(axis=0))
-    middle, width = (low + high) / 2, float((high - low).max())
-    scale = 0.94 * _MAP_SIDE / width if width > 0 else 0.0
+    middle, widths, size = (low + high) / 2, high - low, np.array(_MAP)
+    scales = np.divide(0.94 * size, widths, out=np.full(2, np.inf), where=widths > 0)
+    scale = float(scales.min()) if np.isfinite(scales.min()) else 0.0
 
     def place(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        inside = (np.nan_to_num(values) - middle) * scale * [1.0, -1.0] + _MAP_SIDE / 2
-        return np.clip(inside, 8, _MAP_SIDE - 8).round(1)
+        inside = (np.nan_to_num(values) - middle) * scale * [1.0, -1.0] + size / 2
+        return np.clip(inside, 8, size - 8).round(1)
 
     return place(points), place(centers)
 
@@ -182,9 +183,12 @@ def _pictures(parts: RowParts, findings: Findings, atlas: Atlas | None) -> dict[
     if atlas is None or findings.sample is None:
         return {}
     centers: dict[str, list[int]] = {}
+    differences: dict[str, list[int]] = {}
     for name, vectors in _center_vectors(parts.last, findings.table).items():
         if vectors is not None and vectors.shape[1] == parts.n_described:
-            centers[name] = atlas.add(vectors[:_MOST_PICTURES])
+            shown = np.asarray(vectors[: _MOST_PICTURES // 4], dtype=np.float64)
+            centers[name] = atlas.add(shown)
+            differences[name] = atlas.add(shown - findings.mean, signed=True)
     listed = [row for row in findings.table if row.clustering in centers]
     wanted: dict[int, None] = {}
     longest = max((len(row.representatives) for row in listed), default=0)
@@ -205,7 +209,7 @@ def _pictures(parts: RowParts, findings: Findings, atlas: Atlas | None) -> dict[
         values = parts.take(np.array(numbers, dtype=np.int64))
         values = values.toarray() if sp.issparse(values) else values
         rows = {str(i): at for i, at in zip(numbers, atlas.add(values))}
-    return {"centers": centers, "rows": rows}
+    return {"centers": centers, "differences": differences, "rows": rows}
 
 
 def _center_vectors(model: Any, table: ClusterTable) -> dict[str, NDArray[Any] | None]:
