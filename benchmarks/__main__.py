@@ -26,6 +26,7 @@ NAMES = {
     "color-quantization": "its Figure 9: codebooks of twelve colours",
     "dask": "whole fits and seeding on two worker processes against dask-ml",
     "before-after": "our own times and memory in another checkout and in this one",
+    "report": "seconds of a table and a report after a fit, size of the page",
     "fuzz": "random and hostile problems for everything public, promises checked",
     "constants": "constants of the searches at half, once and twice their values",
 }

@@ -13,6 +13,11 @@ from polymeans._version import __version__
 if TYPE_CHECKING:  # what _LAZY says, for type checkers
     from polymeans.grids import balanced_sizes, decompose_centroids, diagnose_structure
     from polymeans.grids.selector import KhatriRaoSelector
+    from polymeans.inspection.assigning import assign
+    from polymeans.inspection.description import describe
+    from polymeans.inspection.memory import memory_estimate
+    from polymeans.inspection.nearest_rows import nearest_samples
+    from polymeans.inspection.relabeling import relabel
     from polymeans.khatri_rao import KhatriRaoKMeans
     from polymeans.kmeans import KMeans
     from polymeans.l1 import L1KMeans
@@ -20,6 +25,7 @@ if TYPE_CHECKING:  # what _LAZY says, for type checkers
     from polymeans.persistence import export_onnx, load, save
     from polymeans.preprocessing import label_features
     from polymeans.quick import QuickKMeans
+    from polymeans.reporting import report
     from polymeans.transformed import TransformedKMeans
 
 #: Where each public name is; its module is imported when the name is first used.
@@ -31,12 +37,18 @@ _LAZY = {
     "NonRedundantKMeans": "polymeans.nonredundant",
     "QuickKMeans": "polymeans.quick",
     "TransformedKMeans": "polymeans.transformed",
+    "assign": "polymeans.inspection.assigning",
     "balanced_sizes": "polymeans.grids",
     "decompose_centroids": "polymeans.grids",
+    "describe": "polymeans.inspection.description",
     "diagnose_structure": "polymeans.grids",
     "export_onnx": "polymeans.persistence",
     "label_features": "polymeans.preprocessing",
     "load": "polymeans.persistence",
+    "memory_estimate": "polymeans.inspection.memory",
+    "nearest_samples": "polymeans.inspection.nearest_rows",
+    "relabel": "polymeans.inspection.relabeling",
+    "report": "polymeans.reporting",
     "save": "polymeans.persistence",
 }
 
@@ -62,12 +74,18 @@ __all__ = [
     "QuickKMeans",
     "TransformedKMeans",
     "__version__",
+    "assign",
     "balanced_sizes",
     "decompose_centroids",
+    "describe",
     "diagnose_structure",
     "export_onnx",
     "label_features",
     "load",
+    "memory_estimate",
+    "nearest_samples",
+    "relabel",
+    "report",
     "save",
 ]
 
