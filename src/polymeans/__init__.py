@@ -5,6 +5,9 @@ Importing this package is cheap: compiled kernels, plotting and every optional e
 first use.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from polymeans.grids import balanced_sizes, decompose_centroids, diagnose_structure
 from polymeans.grids.selector import KhatriRaoSelector
 from polymeans.khatri_rao import KhatriRaoKMeans
@@ -15,7 +18,15 @@ from polymeans.preprocessing import label_features
 from polymeans.quick import QuickKMeans
 from polymeans.transformed import TransformedKMeans
 
+if TYPE_CHECKING:
+    from polymeans.selection import choose_n_clusters
+
 __version__ = "0.1.0"
+
+#: Public names that are imported when they are first used, and where they are.
+_LAZY = {
+    "choose_n_clusters": "polymeans.selection",
+}
 
 __all__ = [
     "KMeans",
@@ -27,7 +38,22 @@ __all__ = [
     "TransformedKMeans",
     "__version__",
     "balanced_sizes",
+    "choose_n_clusters",
     "decompose_centroids",
     "diagnose_structure",
     "label_features",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on its first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All public names, also those that were not used yet."""
+    return sorted({*globals(), *__all__})
