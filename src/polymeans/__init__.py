@@ -19,13 +19,15 @@ from polymeans.quick import QuickKMeans
 from polymeans.transformed import TransformedKMeans
 
 if TYPE_CHECKING:
-    from polymeans.selection import choose_n_clusters
+    from polymeans.selection import choose_n_clusters, compare, stability
 
 __version__ = "0.1.0"
 
 #: Public names that are imported when they are first used, and where they are.
 _LAZY = {
     "choose_n_clusters": "polymeans.selection",
+    "compare": "polymeans.selection",
+    "stability": "polymeans.selection",
 }
 
 __all__ = [
@@ -39,9 +41,11 @@ __all__ = [
     "__version__",
     "balanced_sizes",
     "choose_n_clusters",
+    "compare",
     "decompose_centroids",
     "diagnose_structure",
     "label_features",
+    "stability",
 ]
 
 

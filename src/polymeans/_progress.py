@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Self
 
-from polymeans._validation import shown
+from polymeans._validation import check_n_threads, check_verbose, shown
 
 logger = logging.getLogger("polymeans")
 
@@ -82,6 +82,7 @@ class Steps:
         check_progress(progress)
         self.name, self.total, self.verbose, self.progress = name, total, verbose, progress
         self.done = 0
+        self._lock = Lock()
         self._began = time.perf_counter()
         self._bar: Any = None
         self._task: Any = None
@@ -103,15 +104,24 @@ class Steps:
         self._logs.__exit__(None, None, None)
 
     def advance(self, text: str) -> None:
-        """One more step is done; the text says what came out."""
-        self.done += 1
-        if self.verbose:
-            seconds = time.perf_counter() - self._began
-            logger.info("%s %d/%d, %.1f s: %s", self.name, self.done, self.total, seconds, text)
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self.done, description=f"{self.name}: {text}")
-        elif callable(self.progress):
-            self.progress(self.done, self.total, text)
+        """One more step is done, in any thread; the text says what came out."""
+        with self._lock:
+            self.done += 1
+            if self.verbose:
+                seconds = time.perf_counter() - self._began
+                logger.info("%s %d/%d, %.1f s: %s", self.name, self.done, self.total, seconds, text)
+            if self._bar is not None:
+                description = f"{self.name}: {text}"
+                self._bar.update(self._task, completed=self.done, description=description)
+            elif callable(self.progress):
+                self.progress(self.done, self.total, text)
+
+
+def check_feedback(n_threads: Any, verbose: Any, progress: Any) -> None:
+    """Raise unless these can be used."""
+    check_n_threads(n_threads)
+    check_verbose(verbose)
+    check_progress(progress)
 
 
 def check_progress(progress: Any) -> None:

@@ -121,7 +121,8 @@ def slow_counts(X, labels, a, b, i, j, share):
     length = np.linalg.norm(half)
     along = np.array([(x - middle) @ half / length**2 for x in X])
     beside = np.array([np.linalg.norm(x - middle - t * half) ** 2 for x, t in zip(X, along)])
-    radius = np.quantile(beside[(labels == i) | (labels == j)], share)
+    own = beside[(labels == i) | (labels == j)]
+    radius = np.quantile(own, share, method="higher")
     edges = np.linspace(-1.75, 1.75, 37)
     return np.histogram(along[beside <= radius * (1 + 1e-12)], edges)[0]
 
@@ -151,16 +152,20 @@ def test_the_best_windows_are_found(seed):
             left = max(line[s : s + width].sum() for s in range(middle - width + 1))
             right = max(line[s : s + width].sum() for s in range(middle + width, 36 - width + 1))
             best = max(best, min(score(left, mass), score(right, mass)))
-    counts = np.stack([line, np.zeros(36, dtype=np.int64), np.zeros(36, dtype=np.int64)])
+    counts = np.zeros((2, 3, 36), dtype=np.int64)
+    counts[0, 0] = counts[1, 2] = line
     windows = best_windows(counts)
-    assert windows.share == 0
-    assert depth(counts, windows) == pytest.approx(best)
+    assert windows.share.tolist() == [0, 2]
+    assert depth(counts, windows) == pytest.approx([best, best])
 
 
 def test_no_rows_are_no_valley():
-    nothing = np.zeros((3, 36), dtype=np.int64)
-    assert best_windows(nothing) is None
-    assert depth(nothing, None) == NO_ROWS
+    nothing = np.zeros((1, 3, 36), dtype=np.int64)
+    some = nothing.copy()
+    some[0, 0, [2, 3, 4, 20, 21]] = 5
+    assert depth(nothing, best_windows(nothing)).tolist() == [NO_ROWS]
+    assert depth(nothing, best_windows(some)).tolist() == [NO_ROWS]
+    assert depth(some, best_windows(nothing)).tolist() == [NO_ROWS]
 
 
 @pytest.mark.parametrize("seed", range(5))

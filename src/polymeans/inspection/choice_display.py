@@ -19,7 +19,7 @@ _PANELS = (
     ("gap", "gap", "gap statistic", None),
     ("prediction_strength", "prediction_strength", "prediction strength", 0.8),
     ("stability", "stability", "stability of halves", 0.9),
-    ("valley", "valley", "shallowest valley (score)", 0.0),
+    ("valley", "valley", "shallowest valley (score)", 2.33),
 )
 
 
@@ -113,6 +113,8 @@ class ChoiceOfKDisplay(Display):
         if level is not None:
             ax.axhline(level, color=GREY, ls="--", lw=1)
         ax.errorbar(values[known], scores[known], error, color=MAIN, marker=".", lw=1.2)
+        if column == "inertia" and scores[known].min() > 0:
+            ax.set_yscale("log")
         answer = self.choices.get(criterion)
         if answer is not None:
             at = values == answer

@@ -6,5 +6,15 @@ stands on the estimators and on :mod:`polymeans.metrics`; nothing below imports 
 
 from polymeans.selection.choice import ChoiceOfK
 from polymeans.selection.choosing import choose_n_clusters
+from polymeans.selection.comparing import compare
+from polymeans.selection.comparison import Comparison
+from polymeans.selection.stable import Stability, stability
 
-__all__ = ["ChoiceOfK", "choose_n_clusters"]
+__all__ = [
+    "ChoiceOfK",
+    "Comparison",
+    "Stability",
+    "choose_n_clusters",
+    "compare",
+    "stability",
+]

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
-from polymeans._progress import Progress, Steps
+from polymeans._progress import Progress, Steps, check_feedback
 from polymeans._validation import (
     check_choice,
     check_integer,
-    check_n_threads,
     check_seed,
-    check_verbose,
     shown,
 )
 from polymeans.kmeans import KMeans
@@ -38,6 +34,7 @@ from polymeans.selection.space import (
     in_its_space,
     is_plain,
     possible_values,
+    split_pipeline,
 )
 
 #: Rows of the sample in which starts are found and halves are compared.
@@ -160,10 +157,10 @@ def choose_n_clusters(
     """
     began = time.perf_counter()
     rng = np.random.default_rng(check_seed(random_state).randint(2**31))
-    check_n_threads(n_threads)
-    check_verbose(verbose)
+    check_feedback(n_threads, verbose, progress)
     check_choice("criterion", criterion, ("auto", *CRITERIA))
-    X, estimator = _prepared(X, KMeans() if estimator is None else estimator)
+    X, estimator = split_pipeline(X, KMeans() if estimator is None else estimator)
+    check_clusterer(estimator)
     rows, names = check_input(X)
     values = _check_values(n_clusters, estimator, n_rows_of(rows))
     search = _Search(rows, values, estimator, rng, n_threads)
@@ -309,17 +306,6 @@ class _Search:
         answers["stability"] = largest_above(values, table["stability"], _STABLE)
         answers["valley"] = largest_above(values, table["valley"], _CLEAR)
         return answers
-
-
-def _prepared(X: Any, estimator: Any) -> tuple[Any, Any]:
-    """What the last step of a pipeline gets, and that step."""
-    if isinstance(estimator, Pipeline):
-        *steps, (_, last) = estimator.steps
-        if steps:
-            X = clone(Pipeline(steps)).fit_transform(X)
-        estimator = last
-    check_clusterer(estimator)
-    return X, estimator
 
 
 def _check_values(given: Any, estimator: Any, n_samples: int) -> list[int]:

@@ -18,9 +18,12 @@ from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.transformed import TransformedKMeans
 
 
-def last_step(estimator: Any) -> Any:
-    """The estimator itself, or the last step of a pipeline."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+def split_pipeline(X: Any, estimator: Any) -> tuple[Any, Any]:
+    """What the last step of a pipeline gets, the others being fitted to X, and that step."""
+    if not isinstance(estimator, Pipeline):
+        return X, estimator
+    *steps, (_, last) = estimator.steps
+    return (clone(Pipeline(steps)).fit_transform(X) if steps else X), last
 
 
 def check_clusterer(estimator: Any) -> None:

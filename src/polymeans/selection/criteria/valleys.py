@@ -32,13 +32,16 @@ NO_ROWS = -3.0
 
 @dataclass(frozen=True)
 class Windows:
-    """Two windows and one between them, in bins, and the share that sets the radius of the tube."""
+    """For each pair of centroids, two windows and one between them, in bins.
 
-    width: int
-    left: int
-    middle: int
-    right: int
-    share: int
+    ``share`` is the number of the tube's radius; -1 if there are no rows.
+    """
+
+    width: NDArray[np.int64]
+    left: NDArray[np.int64]
+    middle: NDArray[np.int64]
+    right: NDArray[np.int64]
+    share: NDArray[np.int64]
 
 
 class Projections:
@@ -80,53 +83,64 @@ class Projections:
         beside = from_middle - place**2 * half
         bins = np.floor((place + _REACH) * (_BINS / (2.0 * _REACH)))
         inside = (bins >= 0) & (bins < _BINS)
-        radii = np.quantile(beside[own], _SHARES)
+        ordered = np.sort(beside[own])
+        radii = ordered[np.ceil(np.array(_SHARES) * (len(ordered) - 1)).astype(np.int64)]
         for line, radius in zip(counts, radii):
             here = inside & (beside <= radius)
             line[:] = np.bincount(bins[here].astype(np.int64), minlength=_BINS)
         return counts
 
 
-def best_windows(counts: NDArray[np.int64]) -> Windows | None:
-    """The windows between which the valley is clearest; None if there are no rows."""
-    best, found = -np.inf, None
-    for share, line in enumerate(counts):
-        below = np.concatenate([[0], np.cumsum(line)])
-        for width in _WIDTHS:
-            mass = below[width:] - below[:-width]
-            middles = np.arange(width, len(mass) - width)
-            left = np.maximum.accumulate(mass)[middles - width]
-            right = np.maximum.accumulate(mass[::-1])[::-1][middles + width]
-            clear = np.minimum(score(left, mass[middles]), score(right, mass[middles]))
-            at = int(np.argmax(clear))
-            if clear[at] > best and mass.any():
-                middle = int(middles[at])
-                best = float(clear[at])
-                found = Windows(
-                    width,
-                    int(np.argmax(mass[: middle - width + 1])),
-                    middle,
-                    middle + width + int(np.argmax(mass[middle + width :])),
-                    share,
-                )
-    return found
+def best_windows(counts: NDArray[np.int64]) -> Windows:
+    """The windows between which the valley is clearest.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_pairs, n_radii, n_bins)
+        Rows in each bin.
+
+    Returns
+    -------
+    Windows
+    """
+    n_pairs = len(counts)
+    pairs = np.arange(n_pairs)
+    best = np.full(n_pairs, -np.inf)
+    found = np.full((5, n_pairs), -1)
+    below = np.pad(np.cumsum(counts, axis=2), ((0, 0), (0, 0), (1, 0)))
+    has_rows = counts.any(axis=(1, 2))
+    for width in _WIDTHS:
+        mass = below[..., width:] - below[..., :-width]
+        middles = np.arange(width, mass.shape[2] - width)
+        left = np.maximum.accumulate(mass, axis=2)[..., middles - width]
+        right = np.maximum.accumulate(mass[..., ::-1], axis=2)[..., ::-1][..., middles + width]
+        between = mass[..., middles]
+        clear = np.minimum(score(left, between), score(right, between)).reshape(n_pairs, -1)
+        at = clear.argmax(axis=1)
+        better = has_rows & (clear[pairs, at] > best)
+        best[better] = clear[pairs, at][better]
+        for pair in pairs[better]:
+            share, number = divmod(int(at[pair]), len(middles))
+            middle, line = int(middles[number]), mass[pair, share]
+            first = int(np.argmax(line[: middle - width + 1]))
+            last = middle + width + int(np.argmax(line[middle + width :]))
+            found[:, pair] = width, first, middle, last, share
+    return Windows(*found)
 
 
-def depth(counts: NDArray[np.int64], windows: Windows | None) -> float:
-    """How clear the valley is in these rows: about normal, and not above 0 on average without one.
+def depth(counts: NDArray[np.int64], windows: Windows) -> NDArray[np.float64]:
+    """How clear each valley is in these rows: about normal, and without one not above 0 on average.
 
     It is the lower of the scores against the windows on both sides.
     """
-    if windows is None:
-        return NO_ROWS
-    line = counts[windows.share]
-    mass = [
-        int(line[first : first + windows.width].sum())
+    pairs = np.arange(len(counts))
+    below = np.pad(np.cumsum(counts[pairs, windows.share], axis=1), ((0, 0), (1, 0)))
+    left, middle, right = (
+        below[pairs, first + windows.width] - below[pairs, first]
         for first in (windows.left, windows.middle, windows.right)
-    ]
-    if not sum(mass):
-        return NO_ROWS
-    return float(min(score(mass[0], mass[1]), score(mass[2], mass[1])))
+    )
+    found = np.minimum(score(left, middle), score(right, middle))
+    return np.where((windows.share < 0) | (left + middle + right == 0), NO_ROWS, found)
 
 
 def score(side: Any, middle: Any) -> Any:
@@ -138,12 +152,10 @@ def neighbors(gram: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Pairs of centroids with no other one in the ball between them (the Gabriel graph)."""
     squares = np.diag(gram)
     apart = np.maximum(squares[:, None] + squares - 2.0 * gram, 0.0)
-    return [
-        (i, j)
-        for i in range(len(gram))
-        for j in range(i + 1, len(gram))
-        if not np.any(np.delete(apart[i] + apart[j], [i, j]) < apart[i, j])
-    ]
+    np.fill_diagonal(apart, np.inf)  # neither end of a pair is between its ends
+    nearest = np.min(apart[:, None] + apart, axis=2, initial=np.inf)
+    first, second = np.nonzero(np.triu(nearest >= apart, 1))
+    return list(zip(first.tolist(), second.tolist()))
 
 
 def depths(fitted: Projections, others: Projections) -> NDArray[np.float64]:
@@ -158,11 +170,10 @@ def depths(fitted: Projections, others: Projections) -> NDArray[np.float64]:
 
     Returns
     -------
-    ndarray
+    ndarray of shape (n_pairs,)
     """
-    return np.array(
-        [
-            depth(others.counts(i, j), best_windows(fitted.counts(i, j)))
-            for i, j in neighbors(fitted.gram)
-        ]
-    )
+    pairs = neighbors(fitted.gram)
+    if not pairs:
+        return np.empty(0)
+    windows = best_windows(np.stack([fitted.counts(i, j) for i, j in pairs]))
+    return depth(np.stack([others.counts(i, j) for i, j in pairs]), windows)
