@@ -56,7 +56,7 @@ def test_rows_without_clusters_get_none(kind, seed):
     choice = choose_n_clusters(nothing(kind, seed), 8, random_state=seed, n_threads=1)
     assert choice.best_ is None
     assert choice.best_estimator_ is None
-    assert "no clusters" in choice.reason_
+    assert "no sign of clusters" in choice.reason_ or "never divided alike" in choice.reason_
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 8])
@@ -162,7 +162,7 @@ def test_results_can_be_read(four):
     assert isinstance(choice, ChoiceOfK)
     assert list(choice.table_["n_clusters"]) == [1, 2, 3, 4, 5, 6]
     text = str(choice)
-    assert text.startswith("number of clusters: 4 (4 clusters: both halves")
+    assert text.startswith("number of clusters: 4 (both halves")
     assert "simplified silhouette" in text
     assert repr(choice) == text
     html = choice._repr_html_()

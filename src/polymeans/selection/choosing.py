@@ -66,15 +66,15 @@ def choose_n_clusters(
     **Idea.** Fit every number of clusters, each from the one before (a cluster is divided), and
     ask several criteria. The default decision is the largest number of clusters that other rows
     confirm: two disjoint halves of the rows are clustered independently; each half finds the
-    clusters of the other, there is a valley of density between clusters, and no cluster is divided
-    within. The valleys are tested with rows that the centroids were not fitted to, so that data
-    without clusters (uniform, Gaussian, t, with any covariance) have one chance in a hundred of
-    being divided. All criteria are in the result with their own answers.
+    clusters of the other, there is a valley of density between clusters, and no two clusters are
+    one heap of rows. Valleys are tested with rows that the centroids were not fitted to; data
+    without clusters (uniform, Gaussian, t, with any covariance) pass that test once in a hundred
+    times. Where clusters overlap so much that there is no valley, four of six criteria of another
+    kind have to name the same number. All criteria are in the result with their own answers.
 
     **Use when** you do not know the number of clusters, or whether there are any. **Do not use**
     for the size of a codebook, which is a matter of budget, nor with clusters that the estimator
-    cannot have: k-means makes round ones. Clusters that overlap so much that there is no valley
-    between them are not told apart.
+    cannot have: k-means makes round ones.
 
     **Cost.** For each number of clusters, one fit to all rows from a good start; that start and
     those of three divisions into halves are found in at most 10 000 rows. Estimators that search
@@ -169,7 +169,7 @@ def choose_n_clusters(
     with Steps("choose_n_clusters", n_steps, int(verbose), progress) as steps:
         search.run(steps)
     choices = search.choices()
-    decision = search.decision()
+    decision = search.decision(choices)
     if criterion != "auto":
         if criterion not in choices:
             raise ValueError(
@@ -279,10 +279,10 @@ class _Search:
             table["gap_error"][:n_known] = gap.error[:n_known]
         return table
 
-    def decision(self) -> Decision:
-        """The default choice."""
+    def decision(self, choices: dict[str, int | None]) -> Decision:
+        """The default choice, given the answers of all criteria."""
         values = np.array([k for k in self.models if k > 1], dtype=np.int64)
-        return decide(values, self.halves)
+        return decide(values, self.halves, choices)
 
     def choices(self) -> dict[str, int | None]:
         """The answer of each criterion."""

@@ -19,14 +19,23 @@ from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.selection.comparison import RECORD, Comparison, pareto, recommend
 from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
 from polymeans.selection.stable import agreement, labels_of
-from polymeans.selection.structures import Structure, bytes_of, n_clusters_of, structures
+from polymeans.selection.structures import (
+    Structure,
+    bytes_of,
+    n_clusters_of,
+    numbers_of,
+    structures,
+)
 
-#: Rows on which each structure is tried first, to foresee how long it takes. At least three times
-#: as many as clusters are used.
+#: Rows on which a structure is tried, to foresee how long it takes. At least three times as many as
+#: clusters are used.
 _TRIED_ROWS = 300
 
 #: Rows at most. Differences between structures do not need more, and searches do not use them.
 _SAMPLE = 50_000
+
+#: Share of the time that one fit of free centroids may take; otherwise fewer rows are drawn.
+_FREE_SHARE = 0.05
 
 #: Multiple of the foreseen time that a fit may take: times of searches vary.
 _CAUTION = 1.5
@@ -65,9 +74,10 @@ def compare(
     n_clusters : int, default=16
         Clusters of free centroids.
     budget : float or None, default=None
-        Seconds that the comparison may take. Each structure is first fitted to 300 rows; what that
-        took tells how many rows, runs and structures there is time for. The compilation of
-        kernels, on their first use after the installation, is not foreseen.
+        Seconds that the comparison may take. Each structure is first tried on 300 rows, which
+        tells whether there is time for a fit, and for how many; searches have a tenth of their
+        usual effort. Kernels that are used for the first time after the installation have to be
+        compiled, which is not foreseen.
     n_runs : int, default=3
         Fits of each structure with different seeds, of which the best counts.
     random_state : int, RandomState instance or None, default=None
@@ -114,12 +124,9 @@ def compare(
             "clusters or give more rows."
         )
     rows = draw_rows(rows, _SAMPLE, rng)
-    asked = structures(int(n_clusters), rows)
+    asked = structures(int(n_clusters), rows, hurried=budget is not None)
     contest = _Contest(rows, asked, int(n_runs), rng, n_threads, began, budget)
-    n_steps = len(asked) * (2 if budget is not None else 1)
-    with Steps("compare", n_steps, int(verbose), progress) as steps:
-        if budget is not None:
-            contest.rehearse(steps)
+    with Steps("compare", len(asked), int(verbose), progress) as steps:
         contest.run(steps)
     table = contest.table()
     at, reason = recommend(table)
@@ -155,7 +162,6 @@ class _Contest:
     ) -> None:
         self.rows, self.asked, self.n_runs, self.rng = rows, asked, n_runs, rng
         self.n_threads, self.began, self.budget = n_threads, began, budget
-        self.foreseen: dict[tuple[str, str], float] = {}
         self.models: list[Any] = []
         self.records: list[tuple[Any, ...]] = []
         self.skipped: dict[str, str] = {}
@@ -167,70 +173,54 @@ class _Contest:
             return np.inf
         return self.budget - (time.perf_counter() - self.began)
 
-    def rehearse(self, steps: Steps) -> None:
-        """Foresee how long fits take, and draw as many rows as there is time for."""
-        n_rows = self.rows.shape[0]
-        for one in self.asked:
-            n_tried = min(n_rows, max(_TRIED_ROWS, 3 * n_clusters_of(one.estimator)))
-            few = draw_rows(self.rows, n_tried, np.random.default_rng(0))
-            if self.left < self.foreseen.get((one.name, "k"), 0.0):
-                self.skipped[f"{one.name}/{one.equal}"] = "no time left to try it"
-                steps.advance(f"{one.name} left out")
-                continue
-            seconds = self._timed(one, few)
-            if seconds is not None:
-                # Searches work on a sample of their own, so this is rather too much.
-                self.foreseen[one.name, one.equal] = seconds * n_rows / few.shape[0]
-            steps.advance(f"{one.name} tried")
-        total = sum(self.foreseen.values()) * self.n_runs * _CAUTION
-        if total > self.left:
-            share = max(0.0, self.left) / total
-            n_drawn = max(min(n_rows, _TRIED_ROWS), round(n_rows * max(share, 0.05)))
-            self.rows = draw_rows(self.rows, n_drawn, self.rng)
-            shrunk = self.rows.shape[0] / n_rows
-            self.foreseen = {key: value * shrunk for key, value in self.foreseen.items()}
-
-    def _timed(self, one: Structure, rows: Any) -> float | None:
-        """Seconds of a fit to few rows; None if it is not possible."""
-        began = time.perf_counter()
-        if self._fitted(one, rows, 0) is None:
-            return None
-        return time.perf_counter() - began
-
     def run(self, steps: Steps) -> None:
-        """Fit all structures that can be, the quickest first; free centroids before all others."""
-        order = sorted(
-            range(len(self.asked)),
-            key=lambda at: self.foreseen.get((self.asked[at].name, self.asked[at].equal), 0.0),
-        )
-        for at in [0, *(at for at in order if at)]:
-            one = self.asked[at]
+        """Fit all structures that can be and that there is time for, free centroids first."""
+        for number, one in enumerate(self.asked):
             name = f"{one.name}/{one.equal}"
-            if name in self.skipped:
-                continue
-            expected = self.foreseen.get((one.name, one.equal), 0.0) * _CAUTION
-            if expected > self.left and self.models:
+            expected = self._foreseen(one) if number == 0 or self.left > 0 else np.inf
+            if number == 0 and expected * _CAUTION > _FREE_SHARE * self.left:
+                self._draw_fewer(_FREE_SHARE * self.left / (expected * _CAUTION))
+            elif number and expected * _CAUTION > self.left:
                 self.skipped[name] = (
-                    f"about {expected:.1f} s for a fit, {max(self.left, 0.0):.1f} s left"
+                    f"{max(self.left, 0.0):.1f} s left, too short for a fit"
+                    if np.isfinite(expected)
+                    else "no time left"
                 )
-                steps.advance(f"{name} left out")
-                continue
-            self._measure(one, expected)
-            text = "not possible" if name in self.skipped else f"inertia {self.records[-1][3]:.6g}"
-            steps.advance(f"{name} {text}")
+            if name not in self.skipped:
+                self._measure(one, expected, self.left / (len(self.asked) - number))
+            done = name not in self.skipped
+            outcome = f"inertia {self.records[-1][3]:.6g}" if done else self.skipped[name]
+            steps.advance(f"{name}: {outcome}")
 
-    def _measure(self, one: Structure, expected: float) -> None:
-        """Fit with several seeds as long as there is time; keep the best."""
+    def _foreseen(self, one: Structure) -> float:
+        """Seconds that a fit will take, about; 0 if there is no limit."""
+        if self.budget is None:
+            return 0.0
+        n_tried = max(_TRIED_ROWS, 3 * n_clusters_of(one.estimator))
+        few = draw_rows(self.rows, n_tried, np.random.default_rng(0))
+        began = time.perf_counter()
+        self._fitted(one, few, 0)
+        # Searches work on a sample of their own, so for many rows this is rather too much.
+        return (time.perf_counter() - began) * self.rows.shape[0] / few.shape[0]
+
+    def _draw_fewer(self, share: float) -> None:
+        """Go on with some of the rows."""
+        least = max(_TRIED_ROWS, 3 * max(n_clusters_of(one.estimator) for one in self.asked))
+        n_drawn = max(least, round(share * self.rows.shape[0]))
+        self.rows = draw_rows(self.rows, n_drawn, self.rng)
+
+    def _measure(self, one: Structure, expected: float, share: float) -> None:
+        """Fit with several seeds as long as there is time in its share; keep the best."""
         fits: list[tuple[float, float, Any]] = []
         for _ in range(self.n_runs):
-            if fits and expected > self.left:
+            if fits and _CAUTION * expected * (1 + len(fits)) > share:
                 break
             began = time.perf_counter()
             model = self._fitted(one, self.rows, int(self.rng.integers(2**31)))
             if model is None:
                 return
             fits.append((_inertia(model, self.rows), time.perf_counter() - began, model))
-            expected = max(fits[-1][1], 0.0)
+            expected = fits[-1][1]
         inertia, _, best = min(fits, key=lambda fit: fit[0])
         began = time.perf_counter()
         best.predict(self.rows)
@@ -245,7 +235,7 @@ class _Contest:
                 one.equal,
                 n_clusters_of(best),
                 inertia,
-                int(best.n_parameters_),
+                numbers_of(best),
                 bytes_of(best),
                 float(np.median([fit[1] for fit in fits])),
                 predicting,
