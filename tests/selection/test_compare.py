@@ -103,8 +103,8 @@ def lines(*values):
 
 def test_recommendations():
     assert recommend(lines(("KMeans", 100, 10.0), ("A", 50, 10.4), ("B", 40, 10.45)))[0] == 2
-    assert recommend(lines(("KMeans", 100, 10.0), ("A", 60, 10.0), ("B", 100, 9.0)))[0] == 2
-    assert recommend(lines(("KMeans", 100, 10.0), ("A", 60, 10.0), ("B", 100, 9.9)))[0] == 0
+    assert recommend(lines(("KMeans", 100, 10.0), ("A", 70, 10.0), ("B", 100, 9.0)))[0] == 2
+    assert recommend(lines(("KMeans", 100, 10.0), ("A", 70, 10.0), ("B", 100, 9.9)))[0] == 0
     assert recommend(lines(("KMeans", 100, 0.0), ("A", 50, 0.0)))[0] == 0
     assert recommend(lines())[0] is None
 

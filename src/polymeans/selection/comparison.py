@@ -41,7 +41,7 @@ RECORD = [
 
 #: A structure is recommended for its size if it has at most this share of the numbers of free
 #: centroids, and at most this much more inertia.
-SMALLER, LOSS = 0.5, 1.05
+SMALLER, LOSS = 0.67, 1.05
 
 #: A structure with as many numbers is recommended if its inertia is at most this share.
 BETTER = 0.95
@@ -150,8 +150,8 @@ def pareto(n_parameters: NDArray[Any], inertia: NDArray[Any]) -> NDArray[np.bool
 def recommend(table: NDArray[Any]) -> tuple[int | None, str]:
     """The line to recommend and the reason; free centroids unless a structure is worth it.
 
-    A structure is worth it that has at most half of the numbers and 5 % more inertia (the smallest
-    one of these), or no more numbers and 5 % less inertia (the one with the least).
+    A structure is worth it that has at most two thirds of the numbers and 5 % more inertia (the
+    smallest of these), or no more numbers and 5 % less inertia (the one with the least).
     """
     if not len(table):
         return None, "the time was too short for a single fit; allow more"
@@ -174,5 +174,5 @@ def recommend(table: NDArray[Any]) -> tuple[int | None, str]:
             f"numbers ({table['n_clusters'][at]} clusters)"
         )
     return int(free[0]), (
-        "no structure has half the numbers at 5 % more inertia, or as many numbers at 5 % less"
+        "no structure has two thirds of the numbers at 5 % more inertia, or as many at 5 % less"
     )

@@ -175,7 +175,7 @@ def stability(
             tables.append(labels_of(models[-1], rows))
             steps.advance(f"inertia {getattr(models[-1], 'inertia_', np.nan):.6g}")
     scores = np.array([[agreement(a, b) for b in tables] for a in tables])
-    labels = [model.predict(rows) for model in models]
+    labels = _main_columns(models[0], tables)
     names.hand_on(models[0])
     n_pairs = n_runs * (n_runs - 1)
     return Stability(
@@ -210,6 +210,17 @@ def agreement(first: NDArray[Any], second: NDArray[Any]) -> float:
     if first.shape[1] == second.shape[1] == 1:
         return float(adjusted_rand_score(first[:, 0], second[:, 0]))
     return float(labelings_confusion(first, second, score="ari").mean)
+
+
+def _main_columns(model: Any, tables: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Labels of the first fit, in its main view, and in the most similar view of each other fit."""
+    main = int(getattr(model, "main_view_", 0)) if tables[0].shape[1] > 1 else 0
+    first = tables[0][:, main]
+    found = [first]
+    for table in tables[1:]:
+        scores = [adjusted_rand_score(first, column) for column in table.T]
+        found.append(table[:, int(np.argmax(scores))])
+    return found
 
 
 def _recovered(labels: NDArray[Any], others: list[NDArray[Any]]) -> NDArray[np.float64]:
