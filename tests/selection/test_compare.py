@@ -26,10 +26,14 @@ def comparison(figures):
     return compare(figures, 9, n_runs=2, random_state=0, n_threads=1)
 
 
-def test_a_grid_of_figures_is_recommended(comparison, figures):
-    assert comparison.best_ == "KhatriRaoKMeans, sum/k"
+def test_arms_and_legs_are_recommended(comparison):
+    assert comparison.best_ == "NonRedundantKMeans/k"
     assert "of the numbers of free centroids" in comparison.reason_
-    assert comparison.best_estimator_.protocentroids_[0].shape == (3, 400)
+    assert comparison.best_estimator_.labels_per_view_.shape == (300, 2)
+    sums = comparison.table_[comparison.table_["structure"] == "KhatriRaoKMeans, sum"][0]
+    assert sums["inertia"] <= 1.001 * comparison.table_["inertia"][0]
+    assert sums["n_parameters"] == 6 * 400
+    assert comparison.table_["agreement"][0] == 1.0
     assert comparison.n_samples_ == 300
 
 
@@ -71,7 +75,7 @@ def test_figures_are_those_of_the_models(comparison, figures):
 def test_results_can_be_read(comparison):
     assert isinstance(comparison, Comparison)
     text = str(comparison)
-    assert text.startswith("recommended: KhatriRaoKMeans, sum/k (")
+    assert text.startswith("recommended: NonRedundantKMeans/k (")
     assert text == repr(comparison)
     assert comparison._repr_html_().count("font-weight:bold") > 5
     assert len(pd.DataFrame(comparison.table_)) == len(comparison.table_)
@@ -98,6 +102,7 @@ def lines(*values):
     for line, (name, numbers, inertia) in zip(table, values):
         line["structure"], line["equal"] = name, "k"
         line["n_parameters"], line["inertia"] = numbers, inertia
+        line["n_bytes"] = 8 * numbers
     return table
 
 

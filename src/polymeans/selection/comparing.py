@@ -108,7 +108,7 @@ def compare(
     >>> images, poses = make_stick_figures(300, random_state=0)
     >>> result = compare(images, 9, n_runs=1, random_state=0)
     >>> result.best_
-    'KhatriRaoKMeans, sum/k'
+    'NonRedundantKMeans/k'
     """
     began = time.perf_counter()
     check_integer("n_clusters", n_clusters, 2)
@@ -227,8 +227,8 @@ class _Contest:
         predicting = time.perf_counter() - began
         tables = [labels_of(model, self.rows) for _, _, model in fits]
         pairs = [agreement(a, b) for i, a in enumerate(tables) for b in tables[:i]]
-        free = labels_of(self.models[0], self.rows) if self.models else tables[0]
         self.models.append(best)
+        free = labels_of(self.models[0], self.rows)
         self.records.append(
             (
                 one.name,

@@ -165,13 +165,14 @@ def recommend(table: NDArray[Any]) -> tuple[int | None, str]:
     small = np.flatnonzero((size <= SMALLER) & (loss <= LOSS))
     if len(small):
         at = int(small[np.lexsort((loss[small], size[small]))[0]])
-        return at, f"{size[at]:.0%} of the numbers of free centroids, {loss[at] - 1:+.1%} inertia"
+        return at, f"{size[at]:.0%} of the numbers of free centroids at {loss[at] - 1:+.1%} inertia"
     better = np.flatnonzero((size <= 1.02) & (loss <= BETTER))
     if len(better):
         at = int(better[np.argmin(loss[better])])
+        in_bytes = table["n_bytes"][at] / base["n_bytes"]
         return at, (
-            f"{1 - loss[at]:.0%} less inertia than free centroids, with {size[at]:.0%} of their "
-            f"numbers ({table['n_clusters'][at]} clusters)"
+            f"{1 - loss[at]:.0%} less inertia than free centroids with {size[at]:.0%} of their "
+            f"numbers and {in_bytes:.0%} of their bytes: {table['n_clusters'][at]} clusters"
         )
     return int(free[0]), (
         "no structure has two thirds of the numbers at 5 % more inertia, or as many at 5 % less"
