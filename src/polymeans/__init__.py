@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # what _LAZY says, for type checkers
     from polymeans.preprocessing import label_features
     from polymeans.quick import QuickKMeans
     from polymeans.reporting import report
+    from polymeans.selection import choose_n_clusters, compare, stability
     from polymeans.transformed import TransformedKMeans
 
 #: Where each public name is; its module is imported when the name is first used.
@@ -39,6 +40,8 @@ _LAZY = {
     "TransformedKMeans": "polymeans.transformed",
     "assign": "polymeans.inspection.assigning",
     "balanced_sizes": "polymeans.grids",
+    "choose_n_clusters": "polymeans.selection",
+    "compare": "polymeans.selection",
     "decompose_centroids": "polymeans.grids",
     "describe": "polymeans.inspection.description",
     "diagnose_structure": "polymeans.grids",
@@ -50,6 +53,7 @@ _LAZY = {
     "relabel": "polymeans.inspection.relabeling",
     "report": "polymeans.reporting",
     "save": "polymeans.persistence",
+    "stability": "polymeans.selection",
 }
 
 #: Modules of this package that users name: ``polymeans.datasets`` works without an import.
@@ -76,6 +80,8 @@ __all__ = [
     "__version__",
     "assign",
     "balanced_sizes",
+    "choose_n_clusters",
+    "compare",
     "decompose_centroids",
     "describe",
     "diagnose_structure",
@@ -87,6 +93,7 @@ __all__ = [
     "relabel",
     "report",
     "save",
+    "stability",
 ]
 
 

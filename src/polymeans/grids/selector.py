@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from polymeans._progress import visible_logs
 from polymeans._validation import (
     MOST_EFFORT,
     check_boolean,
@@ -177,7 +178,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         weights = weights * max(1.0, np.count_nonzero(weights) / weights.sum())
         rng = check_seed(self.random_state)
         growth = Growth(self, X, weights, rng)
-        with warnings.catch_warnings():
+        with visible_logs(self.verbose), warnings.catch_warnings():
             # Candidates that are too large have clusters without rows; they are not chosen.
             warnings.simplefilter("ignore", ConvergenceWarning)
             for aggregator, sizes in self._families():

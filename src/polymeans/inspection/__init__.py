@@ -6,6 +6,8 @@ begin with an underscore have what several plots share.
 """
 
 from polymeans.inspection.centroid_images import plot_centroid_images
+from polymeans.inspection.choice_display import ChoiceOfKDisplay
+from polymeans.inspection.comparison_display import ComparisonDisplay
 from polymeans.inspection.curves import plot_objective, plot_operations, plot_tradeoff
 from polymeans.inspection.factors import plot_factors
 from polymeans.inspection.learned_space import plot_learned_space
@@ -19,6 +21,8 @@ from polymeans.inspection.view_information import plot_view_information
 from polymeans.inspection.views import plot_view_images, plot_views
 
 __all__ = [
+    "ChoiceOfKDisplay",
+    "ComparisonDisplay",
     "plot_centers_as_images",
     "plot_centroid_images",
     "plot_cluster_sizes",

@@ -138,9 +138,11 @@ class _Parser:
 
     def _refuse(self, cells: list[str], column: int, lines: list[int]) -> NoReturn:
         """Name the first cell that is no finite number."""
-        for cell, line in zip(cells, lines):
-            if not _is_number(cell) or not np.isfinite(float(cell)):
-                break
+        cell, line = next(
+            (cell, line)
+            for cell, line in zip(cells, lines)
+            if not _is_number(cell) or not np.isfinite(float(cell))
+        )
         what = "is empty" if not cell.strip() else f"has {cell.strip()[:40]!r}, which is no number"
         if _is_number(cell):
             what = f"has {cell.strip()}, which is no finite number"
