@@ -37,6 +37,7 @@ PUBLIC = {
     "polymeans.kernel_approximation": ["ClusterNystroem", "HadamardNystroem"],
     "polymeans.grids": ["diagnose_centroids", "largest_grid", "n_sets_bounds"],
     "polymeans.cli": ["main"],
+    "polymeans.persistence": None,
 }
 
 #: The first five scikit-learn does not ask for either. The last two are wrong about us: "k-means"
@@ -140,7 +141,7 @@ def test_only_the_command_line_prints():
     guilty = [
         f"{path.name}:{node.lineno}"
         for path in SOURCES
-        if path.name != "cli.py"
+        if path.name != "terminal.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
     ]
