@@ -25,6 +25,7 @@ NAMES = {
     "federated": "the Khatri-Rao paper's Figure 10: inertia against bytes, sites of FEMNIST",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
     "choose-k": "numbers of clusters of generated sets and documents against other libraries",
+    "serving": "bytes, loading and labels of kept models against joblib, faiss and onnxruntime",
     "dask": "whole fits and seeding on two worker processes against dask-ml",
     "before-after": "our own times and memory in another checkout and in this one",
     "report": "seconds of a table and a report after a fit, size of the page",
