@@ -43,6 +43,23 @@ def image_shape(images: Sequence[int], n_features: int) -> tuple[int, ...]:
     return shape
 
 
+def pixel_names(shape: tuple[int, ...]) -> list[str]:
+    """Names of features that are pixels: row and column, and the color.
+
+    Parameters
+    ----------
+    shape : tuple of int
+
+    Returns
+    -------
+    list of str
+    """
+    places = [f"pixel {i}, {j}" for i in range(shape[0]) for j in range(shape[1])]
+    if len(shape) == 2:
+        return places
+    return [f"{place} {color}" for place in places for color in ("red", "green", "blue")]
+
+
 class Atlas:
     """Pictures of the same size side by side.
 

@@ -15,7 +15,7 @@ from polymeans.inspection._row_parts import RowParts
 from polymeans.inspection.cluster_table import ClusterTable
 from polymeans.inspection.description import Findings, look
 from polymeans.reporting.facts import convergence, finite, model_facts, versions
-from polymeans.reporting.pictures import Atlas, image_shape
+from polymeans.reporting.pictures import Atlas, image_shape, pixel_names
 from polymeans.reporting.projection import project
 from polymeans.reporting.schema import VERSION
 from polymeans.reporting.stability import stability_facts
@@ -60,7 +60,12 @@ def summarize(
     check_integer("n_features", n_features, 0)
     check_integer("n_rows", n_rows, 0)
     parts = RowParts(model, X, feature_names, sample_weight)
-    atlas = None if images is None else Atlas(image_shape(images, parts.n_described))
+    atlas = None
+    if images is not None:
+        shape = image_shape(images, parts.n_described)
+        atlas = Atlas(shape)
+        if not parts.named:
+            parts.names = pixel_names(shape)
     texts = _texts(texts, X, parts.n_samples)
     sample = Sample(parts.n_samples, int(max_points))
     findings = look(parts, y, n_features, n_rows, sample)
@@ -94,8 +99,7 @@ def summarize(
 
 def _title(table: ClusterTable, facts: dict[str, Any]) -> str:
     n = facts["n_clusters"]
-    kinds = {"clusters": "cluster", "cells": "cell", "view": "cluster"}
-    what = kinds[table.clusterings[0].kind] + "s" * (n != 1)
+    what = "cluster" + "s" * (n != 1)
     views = sum(part.kind == "view" for part in table.clusterings)
     where = f" in {views} view{'s' * (views != 1)}" if views else ""
     return f"{facts['class']} with {n} {what}{where}"
