@@ -79,6 +79,8 @@ class RowParts:
             self.is_sparse = sp.issparse(self._described)
             n_described = self._described.shape[1]
             self._weights = check_weights(sample_weight, self._rows)
+        #: Whether a Pipeline changes the described features before they are clustered.
+        self.in_other_units = self._front is not None and self.as_given
         self.n_described = n_described
         self.named = True  #: whether features have names; else they are numbered
         self.names = self._names(feature_names, n_described)

@@ -378,7 +378,7 @@ def _curve(steps: list[dict[str, Any]], values: list[Any], title: str, from_zero
         return tag("p", f"{title}: beyond the largest number.", cls="hint")
     low, high = (0.0 if from_zero else min(known)), max(known)
     width = (high - low) or 1.0
-    bottom, top = apart(low, high)
+    bottom, top = (whole(low), whole(high)) if from_zero else apart(low, high)
     last = max(1, len(steps) - 1)
     places = [
         (100 * i / last, 100 - 100 * (value - low) / width, i)

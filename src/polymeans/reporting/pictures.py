@@ -105,7 +105,7 @@ class Atlas:
         for kind in (False, True):
             if (signed == kind).any():
                 values[signed == kind] = _as_bytes(stack[signed == kind], kind)
-        n, height, width = values.shape[:3]
+        n, (height, width) = len(values), self._vectors[0].shape[:2]
         columns = max(1, int(np.ceil(np.sqrt(n * height / width))))
         rows = -(-n // columns)
         sheet = np.zeros((rows * height, columns * width, *values.shape[3:]), dtype=np.uint8)
