@@ -148,7 +148,9 @@ def _clusters_note(summary: dict[str, Any]) -> str:
 
 
 def _seconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{short(seconds, 2)} s, best start"
+    if seconds is None:
+        return ""
+    return "<0.01 s, best start" if seconds < 0.01 else f"{short(seconds, 2)} s, best start"
 
 
 def _lead(summary: dict[str, Any]) -> str:
