@@ -1,8 +1,8 @@
 """Serving a model: bytes on disk, loading it in a new process, and labels of few and many rows.
 
-The same centroids are kept in several ways: polymeans' model files, scikit-learn's KMeans by joblib,
-a flat faiss index, and our ONNX graphs in onnxruntime. Every measurement is made in a new process,
-the contenders taking turns.
+The same centroids are kept in several ways: polymeans' model files, scikit-learn's KMeans by
+joblib, a flat faiss index, and our ONNX graphs in onnxruntime. Every measurement is made in a new
+process, the contenders taking turns.
 """
 
 import json

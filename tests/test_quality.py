@@ -36,6 +36,7 @@ PUBLIC = {
     "polymeans.neighbors": ["ClusterNeighbors", "ClusterKNeighborsClassifier"],
     "polymeans.kernel_approximation": ["ClusterNystroem", "HadamardNystroem"],
     "polymeans.grids": ["diagnose_centroids", "largest_grid", "n_sets_bounds"],
+    "polymeans.reporting": ["Report"],
     "polymeans.cli": ["main"],
     "polymeans.persistence": None,
 }

@@ -24,7 +24,6 @@ def polymeans(*arguments, folder, stdin=None, before=None, **environment):
         capture_output=True,
         preexec_fn=before,
         env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
-        timeout=300,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 

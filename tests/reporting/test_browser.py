@@ -96,7 +96,7 @@ def test_sorting(visit, iris):
     clusters = iris.to_dict()["clusterings"][0]["clusters"]
     assert visible_rows(page) == [0, 1, 2, 3]
     by_size = sorted(range(4), key=lambda c: (-clusters[c]["size"], c))
-    head = page.get_by_role("columnheader", name="Rows")
+    head = page.get_by_role("columnheader", name="Rows", exact=True)
     head.get_by_role("button").click()
     assert visible_rows(page) == by_size
     assert head.get_attribute("aria-sort") == "descending"

@@ -26,7 +26,7 @@ class FeatureSums:
     def __init__(self, n_features: int, sizes: list[int], is_sparse: bool) -> None:
         self._is_sparse = is_sparse
         zeros = sp.csr_array if is_sparse else np.zeros
-        self._sums = [zeros((k, n_features)) for k in sizes]
+        self._sums: list[Any] = [zeros((k, n_features)) for k in sizes]
         self._masses = [np.zeros(k) for k in sizes]
         self._origin: NDArray[np.float64] | None = None
         self._unit = 1.0
@@ -73,6 +73,15 @@ class FeatureSums:
         assert self._origin is not None
         with np.errstate(over="ignore"):
             return (self._total / self._masses[0].sum() + self._origin) * self._unit
+
+    def cluster_means(self, number: int) -> NDArray[np.float64]:
+        """Means of the rows of each cluster; that of all rows for clusters without any."""
+        assert self._origin is not None
+        sums, masses = self._sums[number], self._masses[number]
+        dense = sums.toarray() if self._is_sparse else sums
+        means = dense / np.where(masses > 0, masses, 1.0)[:, None] + self._origin
+        with np.errstate(over="ignore"):
+            return np.where((masses > 0)[:, None], means * self._unit, self.mean)
 
     def _deviation(self) -> NDArray[np.float64]:
         """Standard deviation of each feature in the unit; 0 where there is only rounding."""
@@ -253,7 +262,8 @@ class Sample:
         lo, hi = np.searchsorted(self.numbers, [first, first + n])
         here = self.numbers[lo:hi] - first
         if not self._places:
-            self._places, self._labels, self._own = ([[] for _ in located] for _ in range(3))
+            self._places = [[] for _ in located]
+            self._labels, self._own = [[] for _ in located], [[] for _ in located]
         for number, ((places, labels), distances) in enumerate(zip(located, own)):
             self._places[number].append(places[here])
             self._labels[number].append(labels[here])

@@ -52,8 +52,9 @@ class Column:
         """Weight of rows ``first``, ... of each cluster with each value."""
         codes = self.codes[first : first + len(labels)]
         width = len(self.values)
-        flat = np.bincount(labels * width + codes, weights=weights, minlength=k * width)
-        return flat.reshape(k, width)
+        counts = np.zeros((k, width))
+        np.add.at(counts, (labels, codes), weights)
+        return counts
 
 
 def columns_of(y: Any, n_samples: int) -> list[Column]:

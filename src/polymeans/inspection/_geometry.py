@@ -51,7 +51,7 @@ class Geometry(ABC):
 
     def _labels(self, rows: Any) -> NDArray[np.int64]:
         label = getattr(self.model, "_predict", None) or self.model.predict
-        return np.asarray(label(rows), dtype=np.int64)
+        return np.asarray(label(rows)).astype(np.int64, copy=False)
 
 
 class InInputSpace(Geometry):
@@ -114,7 +114,8 @@ class InViews(Geometry):
         model = self.model
         if model.n_views_ == 0:
             return [(rows, np.zeros(rows.shape[0], dtype=np.int64))]
-        labels = labels_per_set(self._labels(rows), model.n_clusters_).astype(np.int64)
+        joint = self._labels(rows).astype(np.int32)
+        labels = labels_per_set(joint, model.n_clusters_).astype(np.int64)
         inside = model._transform(rows)
         return [
             (inside[:, lo:hi], labels[:, s])

@@ -79,7 +79,10 @@ class RowParts:
             self.is_sparse = sp.issparse(self._described)
             n_described = self._described.shape[1]
             self._weights = check_weights(sample_weight, self._rows)
+        #: Whether a Pipeline changes the described features before they are clustered.
+        self.in_other_units = self._front is not None and self.as_given
         self.n_described = n_described
+        self.named = True  #: whether features have names; else they are numbered
         self.names = self._names(feature_names, n_described)
 
     def _in_front(self, X: Any) -> Any:
@@ -111,6 +114,7 @@ class RowParts:
         for names in (self._names_of_rows(), self._names_of_front(), self._names_of_fit()):
             if names is not None and len(names) == n_features:
                 return [str(name) for name in names]
+        self.named = False
         return [f"feature {j}" for j in range(n_features)]
 
     def _names_of_rows(self) -> Any:

@@ -43,7 +43,7 @@ def assign(model: Any, frame: Any, column: str = "cluster") -> Any:
     >>> frame = pd.DataFrame({"name": list("abcd"), "x": [0.0, 1.0, 8.0, 9.0]})
     >>> model = KMeans(2, random_state=0).fit(frame[["x"]])
     >>> assign(model, frame)["cluster"].tolist()
-    [0, 0, 1, 1]
+    [1, 1, 0, 0]
     """
     if not isinstance(column, str):
         raise TypeError(f"column must be a name, got {shown(column)}.")

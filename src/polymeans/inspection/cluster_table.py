@@ -13,6 +13,9 @@ from polymeans._validation import check_choice
 
 LIBRARIES = ("pandas", "polars")
 
+#: Fields of a row that have several values.
+_LISTS = ("features", "representatives", "suspects")
+
 #: Features of a cluster in a line of text.
 _SHOWN_FEATURES = 3
 
@@ -272,9 +275,8 @@ class ClusterTable:
         return _make_frame(library or self.frame_library, columns)
 
     def _columns(self) -> dict[str, list[Any]]:
-        plain = ("clustering", "cluster", "title", "size", "weight", "share", "spread")
-        plain += ("separation", "nearest", "silhouette")
-        columns = {name: [getattr(row, name) for row in self.rows] for name in plain}
+        names = [name for name in ClusterRow.__dataclass_fields__ if name not in _LISTS]
+        columns = {name: [getattr(row, name) for row in self.rows] for name in names}
         columns["features"] = [feature_text(row, len(row.features)) for row in self.rows]
         columns["representatives"] = [list(row.representatives) for row in self.rows]
         columns["suspects"] = [list(row.suspects) for row in self.rows]

@@ -112,7 +112,7 @@ class Findings:
     sample: Sample | None
     #: For each pair of clusterings, the weight of the rows with each pair of labels.
     joint: dict[tuple[int, int], NDArray[np.float64]]
-    mean: NDArray[np.float64]  #: of all rows
+    sums: FeatureSums  #: of the described features
 
 
 def look(
@@ -168,11 +168,12 @@ def look(
             'With kernel="precomputed" X has kernel values, not features: none are described.'
         )
     writer = _Writer(parts, sums, columns, n_features)
-    for c, part in enumerate(clusterings):
-        writer.add(part, c, accounts[c].result(), counts[c], extremes[c], tables[c])
-        if part.kind == "cells":
-            writer.add_sets(part, c, accounts[c].result(), counts[c], extremes[c], tables[c])
-    return Findings(writer.table(geometry.notes), clusterings, sample, joint, sums.mean)
+    for c, each in enumerate(clusterings):
+        found_there = accounts[c].result(), counts[c], extremes[c], tables[c]
+        writer.add(each, c, *found_there)
+        if each.kind == "cells":
+            writer.add_sets(each, c, *found_there)
+    return Findings(writer.table(geometry.notes), clusterings, sample, joint, sums)
 
 
 def _features_mean_nothing(model: Any) -> bool:
@@ -311,15 +312,19 @@ def _of_sets(
     """
     h = len(members)
     apart = QualityAccount(members).result()
-    weight = np.bincount(merged, quality.weight, minlength=h)
+
+    def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _summed(values[:, None], merged, h)[:, 0]
+
+    weight = total(quality.weight)
     some = np.where(weight > 0, weight, 1.0)
 
     def mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(merged, quality.weight * values, minlength=h) / some
+        return total(quality.weight * values) / some
 
     return CentroidQuality(
         weight,
-        np.bincount(merged, quality.inertia, minlength=h),
+        total(quality.inertia),
         mean(quality.mean_distance),
         mean(quality.silhouette_per_cluster),
         quality.silhouette,

@@ -69,7 +69,7 @@ def nearest_samples(model: Any, X: Any, n: int = 1, *, view: int | None = None) 
     >>> model = KMeans(2, random_state=0).fit(X)
     >>> indices, distances = nearest_samples(model, X, 2)
     >>> X[indices[:, 0]].ravel()
-    array([ 1., 11.])
+    array([11.,  1.])
     """
     check_integer("n", n, 1)
     n = int(n)

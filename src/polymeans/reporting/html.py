@@ -8,7 +8,7 @@ from typing import Any
 
 from polymeans.reporting import html_clusters, html_panels
 from polymeans.reporting.markup import Markup, embedded_json, join, tag, text
-from polymeans.reporting.numbers import percent, plural, separation_words, short, whole
+from polymeans.reporting.numbers import hundredths, percent, plural, separation_words, short, whole
 
 #: Bytes that a page has at most.
 MOST_BYTES = 1_000_000
@@ -109,7 +109,7 @@ def _header(summary: dict[str, Any]) -> Markup:
     figures = [
         ("Rows", whole(data["n_samples"]), f"{whole(data['n_features'])} features, {data['kind']}"),
         ("Clusters", whole(model["n_clusters"]), _clusters_note(summary)),
-        ("Silhouette", short(first["silhouette"], 2), "simplified, from −1 to 1"),
+        ("Silhouette", hundredths(first["silhouette"]), "simplified, from −1 to 1"),
         ("Inertia", short(model["inertia"]), f"{first['metric']} distances"),
         ("Iterations", whole(model["n_iter"]), _seconds(model["seconds"])),
         (
@@ -148,7 +148,9 @@ def _clusters_note(summary: dict[str, Any]) -> str:
 
 
 def _seconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{short(seconds, 2)} s, best start"
+    if seconds is None:
+        return ""
+    return "<0.01 s, best start" if seconds < 0.01 else f"{short(seconds, 2)} s, best start"
 
 
 def _lead(summary: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from polymeans.reporting.markup import Markup, join, tag, user_text
-from polymeans.reporting.numbers import percent, plural, short, signed, whole
+from polymeans.reporting.numbers import hundredths, percent, plural, short, signed, whole
 
 #: Colors of clusters; they begin again after the last.
 N_HUES = 10
@@ -299,7 +299,7 @@ def _silhouette(row: dict[str, Any]) -> Markup:
     value = row["silhouette"] or 0.0
     left, width = (50.0, 50 * value) if value >= 0 else (50 + 50 * value, -50 * value)
     bar = tag("span", cls="needle", style=f"left:{left:.1f}%;width:{width:.1f}%")
-    return join(tag("span", short(value, 2), cls="value"), tag("span", bar, cls="track middle"))
+    return join(tag("span", hundredths(value), cls="value"), tag("span", bar, cls="track middle"))
 
 
 def _chips(row: dict[str, Any], detail: Any) -> list[Markup]:
@@ -406,7 +406,7 @@ def data_for_script(summary: dict[str, Any], detail: Any) -> dict[str, Any]:
                 "spread": short(row["spread"]),
                 "separation": short(row["separation"]),
                 "nearest": row["nearest"],
-                "silhouette": short(row["silhouette"], 2),
+                "silhouette": hundredths(row["silhouette"]),
                 "features": [
                     [
                         each["name"],

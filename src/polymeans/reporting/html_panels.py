@@ -5,6 +5,8 @@ from typing import Any
 from polymeans.reporting.html_clusters import N_HUES, thumb
 from polymeans.reporting.markup import Markup, join, tag, user_text
 from polymeans.reporting.numbers import (
+    apart,
+    hundredths,
     percent,
     plural,
     separation_words,
@@ -57,14 +59,20 @@ def _grid(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
     words = (
         f"{whole(total)} protocentroids in sets of {' and '.join(map(str, content['sizes']))} make "
         f"{whole(cells)} centroids: each is the {how} of one member of every set. "
-        f"{plural(content['n_empty'], 'combination')} "
-        f"{'has' if content['n_empty'] == 1 else 'have'} no rows. Free centroids would take "
-        f"{short(content['compression'])} times as many numbers."
+        f"{_empty_words(content['n_empty'])} Free centroids would take "
+        f"{short(content['compression'], 2)} times as many numbers."
     )
     tables = [_one_grid(summary, content, each) for each in content["grids"]]
     if not tables:
         tables = [tag("p", "The sets are too large for a grid to be drawn.", cls="hint")]
     return _card("Grid of protocentroids", tag("p", words), tables)
+
+
+def _empty_words(n_empty: int) -> str:
+    if not n_empty:
+        return "All combinations have rows."
+    have = "has" if n_empty == 1 else "have"
+    return f"{plural(n_empty, 'combination')} {have} no rows."
 
 
 def _one_grid(summary: dict[str, Any], content: dict[str, Any], grid: dict[str, Any]) -> Markup:
@@ -233,7 +241,7 @@ def _space(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
     directions: Any = tag("p", "This solver computes no directions.", cls="hint")
     if bars:
         directions = join(
-            tag("p", "Scatter of the centroids along the directions of the learned space"),
+            tag("h3", "Scatter of the centroids along the directions of the space"),
             tag("ul", bars, cls="shares"),
         )
     return _card(
@@ -275,9 +283,9 @@ def quality(summary: dict[str, Any]) -> Markup:
         tag(
             "tr",
             tag("th", part["name"].capitalize(), scope="row"),
-            tag("td", short(part["silhouette"], 2), cls="number"),
+            tag("td", hundredths(part["silhouette"]), cls="number"),
             tag("td", short(part["calinski_harabasz"]), cls="number"),
-            tag("td", short(part["davies_bouldin"], 2), cls="number"),
+            tag("td", hundredths(part["davies_bouldin"]), cls="number"),
         )
         for part in parts
     ]
@@ -309,7 +317,7 @@ def _stability(summary: dict[str, Any]) -> Markup:
                 "li",
                 tag("span", "Agreement"),
                 tag("span", tag("span", cls="bar", style=_share_width(mean)), cls="track"),
-                tag("span", short(mean, 2), cls="value"),
+                tag("span", hundredths(mean), cls="value"),
             ),
             cls="shares",
         )
@@ -324,7 +332,7 @@ def _stability(summary: dict[str, Any]) -> Markup:
                     tag("span", cls=f"bar c{c % N_HUES}", style=_share_width(value)),
                     cls="track",
                 ),
-                tag("span", short(value, 2), cls="value"),
+                tag("span", hundredths(value), cls="value"),
             )
             for c, value in enumerate(content["per_cluster"][:60])
         ]
@@ -370,6 +378,7 @@ def _curve(steps: list[dict[str, Any]], values: list[Any], title: str, from_zero
         return tag("p", f"{title}: beyond the largest number.", cls="hint")
     low, high = (0.0 if from_zero else min(known)), max(known)
     width = (high - low) or 1.0
+    bottom, top = (whole(low), whole(high)) if from_zero else apart(low, high)
     last = max(1, len(steps) - 1)
     places = [
         (100 * i / last, 100 - 100 * (value - low) / width, i)
@@ -398,8 +407,8 @@ def _curve(steps: list[dict[str, Any]], values: list[Any], title: str, from_zero
         tag("figcaption", title),
         tag(
             "div",
-            tag("span", short(high, 4), cls="high"),
-            tag("span", short(low, 4), cls="low"),
+            tag("span", top, cls="high"),
+            tag("span", bottom, cls="low"),
             tag("div", line, dots, cls="area"),
             tag("span", str(steps[0]["iteration"]), cls="first"),
             tag("span", f"iteration {steps[-1]['iteration']}", cls="last"),
@@ -435,7 +444,7 @@ def crosstabs(summary: dict[str, Any], detail: Any) -> Markup | None:
     if not tables:
         return None
     words = "Each row of a table adds up to its cluster; dark places have most of it."
-    return _card("Beside known columns", tag("p", words), tables)
+    return _card("Beside known columns", tag("p", words), tag("div", tables, cls="several"))
 
 
 def _crosstab(part: dict[str, Any], content: dict[str, Any], most_rows: int) -> Markup:

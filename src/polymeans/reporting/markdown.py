@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from polymeans.reporting.numbers import (
+    hundredths,
     percent,
     separation_words,
     short,
@@ -69,7 +70,7 @@ def render_markdown(summary: dict[str, Any]) -> str:
         lines += _clustering(part)
     if summary["stability"]:
         content = summary["stability"]
-        words = f"Mean agreement {short(content['mean'], 2)}. {stability_words(content['mean'])}"
+        words = f"Mean agreement {hundredths(content['mean'])}. {stability_words(content['mean'])}"
         lines += ["## Stability", "", f"{words} ({plain(content['method'])})", ""]
     lines += ["## Parameters", ""]
     lines += _table(
@@ -85,8 +86,8 @@ def _clustering(part: dict[str, Any]) -> list[str]:
         f"## {plain(part['name'].capitalize())}",
         "",
         f"Distances ({part['metric']}) {part['space']}. Simplified silhouette "
-        f"{short(part['silhouette'], 2)}, Calinski-Harabasz {short(part['calinski_harabasz'])}, "
-        f"Davies-Bouldin {short(part['davies_bouldin'], 2)}.",
+        f"{hundredths(part['silhouette'])}, Calinski-Harabasz {short(part['calinski_harabasz'])}, "
+        f"Davies-Bouldin {hundredths(part['davies_bouldin'])}.",
         "",
     ]
     head = ["cluster", "rows", "share", "spread", "separation", "silhouette", "features"]
@@ -97,7 +98,7 @@ def _clustering(part: dict[str, Any]) -> list[str]:
             percent(row["share"]),
             short(row["spread"]),
             short(row["separation"]),
-            short(row["silhouette"], 2),
+            hundredths(row["silhouette"]),
             ", ".join(
                 f"{plain(each['name'])} {signed(each['difference'])}" for each in row["features"]
             ),

@@ -21,7 +21,18 @@ def short(value: Any, digits: int = 3) -> str:
         return f"{mantissa}e{int(exponent)}".replace("-", "\N{MINUS SIGN}")
     if abs(number) >= 10 ** (digits - 1):
         return whole(number).replace("-", "\N{MINUS SIGN}")
-    return f"{number:.{digits}g}".replace("-", "\N{MINUS SIGN}")
+    # Trailing zeros stay, so that numbers of a column line up.
+    written = f"{number:#.{digits}g}" if number else "0"
+    return written.rstrip(".").replace("-", "\N{MINUS SIGN}")
+
+
+def apart(low: float, high: float) -> tuple[str, str]:
+    """Two ends of a scale with as many digits as it takes to tell them apart."""
+    for digits in range(4, 12):
+        ends = short(low, digits), short(high, digits)
+        if ends[0] != ends[1]:
+            break
+    return ends
 
 
 def percent(value: Any) -> str:
@@ -29,7 +40,14 @@ def percent(value: Any) -> str:
     if value is None:
         return "–"
     share = 100 * float(value)
+    if 0 < share < 0.05:
+        return f"<0.1{_THIN}%"
     return f"{share:.0f}{_THIN}%" if share >= 9.95 or share == 0 else f"{share:.1f}{_THIN}%"
+
+
+def hundredths(value: Any) -> str:
+    """A measure between -1 and 1, with two decimals."""
+    return "–" if value is None else f"{float(value):.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def signed(value: Any) -> str:

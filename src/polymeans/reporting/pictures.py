@@ -43,6 +43,23 @@ def image_shape(images: Sequence[int], n_features: int) -> tuple[int, ...]:
     return shape
 
 
+def pixel_names(shape: tuple[int, ...]) -> list[str]:
+    """Names of features that are pixels: row and column, and the color.
+
+    Parameters
+    ----------
+    shape : tuple of int
+
+    Returns
+    -------
+    list of str
+    """
+    places = [f"pixel {i}, {j}" for i in range(shape[0]) for j in range(shape[1])]
+    if len(shape) == 2:
+        return places
+    return [f"{place} {color}" for place in places for color in ("red", "green", "blue")]
+
+
 class Atlas:
     """Pictures of the same size side by side.
 
@@ -88,7 +105,7 @@ class Atlas:
         for kind in (False, True):
             if (signed == kind).any():
                 values[signed == kind] = _as_bytes(stack[signed == kind], kind)
-        n, height, width = values.shape[:3]
+        n, (height, width) = len(values), self._vectors[0].shape[:2]
         columns = max(1, int(np.ceil(np.sqrt(n * height / width))))
         rows = -(-n // columns)
         sheet = np.zeros((rows * height, columns * width, *values.shape[3:]), dtype=np.uint8)

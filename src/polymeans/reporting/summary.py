@@ -15,7 +15,7 @@ from polymeans.inspection._row_parts import RowParts
 from polymeans.inspection.cluster_table import ClusterTable
 from polymeans.inspection.description import Findings, look
 from polymeans.reporting.facts import convergence, finite, model_facts, versions
-from polymeans.reporting.pictures import Atlas, image_shape
+from polymeans.reporting.pictures import Atlas, image_shape, pixel_names
 from polymeans.reporting.projection import project
 from polymeans.reporting.schema import VERSION
 from polymeans.reporting.stability import stability_facts
@@ -60,7 +60,12 @@ def summarize(
     check_integer("n_features", n_features, 0)
     check_integer("n_rows", n_rows, 0)
     parts = RowParts(model, X, feature_names, sample_weight)
-    atlas = None if images is None else Atlas(image_shape(images, parts.n_described))
+    atlas = None
+    if images is not None:
+        shape = image_shape(images, parts.n_described)
+        atlas = Atlas(shape)
+        if not parts.named:
+            parts.names = pixel_names(shape)
     texts = _texts(texts, X, parts.n_samples)
     sample = Sample(parts.n_samples, int(max_points))
     findings = look(parts, y, n_features, n_rows, sample)
@@ -94,8 +99,7 @@ def summarize(
 
 def _title(table: ClusterTable, facts: dict[str, Any]) -> str:
     n = facts["n_clusters"]
-    kinds = {"clusters": "cluster", "cells": "cell", "view": "cluster"}
-    what = kinds[table.clusterings[0].kind] + "s" * (n != 1)
+    what = "cluster" + "s" * (n != 1)
     views = sum(part.kind == "view" for part in table.clusterings)
     where = f" in {views} view{'s' * (views != 1)}" if views else ""
     return f"{facts['class']} with {n} {what}{where}"
@@ -184,26 +188,11 @@ def _pictures(parts: RowParts, findings: Findings, atlas: Atlas | None) -> dict[
         return {}
     centers: dict[str, list[int]] = {}
     differences: dict[str, list[int]] = {}
-    for name, vectors in _center_vectors(parts.last, findings.table).items():
-        if vectors is not None and vectors.shape[1] == parts.n_described:
-            shown = np.asarray(vectors[: _MOST_PICTURES // 4], dtype=np.float64)
-            centers[name] = atlas.add(shown)
-            differences[name] = atlas.add(shown - findings.mean, signed=True)
-    listed = [row for row in findings.table if row.clustering in centers]
-    wanted: dict[int, None] = {}
-    longest = max((len(row.representatives) for row in listed), default=0)
-    for place in range(longest):  # the nearest row of every cluster comes first
-        for row in listed:
-            for rows in (row.representatives, row.suspects):
-                if place < len(rows):
-                    wanted[rows[place]] = None
-    numbers = list(wanted)[: max(0, _MOST_PICTURES - len(atlas))]
-    spare = min(_MAP_PICTURES, _MOST_PICTURES - len(atlas) - len(numbers))
-    drawn = [int(i) for i in findings.sample.numbers if int(i) not in wanted]
-    numbers += [
-        drawn[i] for i in np.linspace(0, len(drawn) - 1, max(0, min(spare, len(drawn)))).astype(int)
-    ]
-    numbers = sorted(set(numbers))
+    for number, part in enumerate(findings.clusterings):
+        vectors = _center_vectors(parts, findings, number)[: _MOST_PICTURES // 4]
+        centers[part.name] = atlas.add(vectors)
+        differences[part.name] = atlas.add(vectors - findings.sums.mean, signed=True)
+    numbers = _rows_to_picture(findings, _MOST_PICTURES - len(atlas))
     rows: dict[str, int] = {}
     if numbers:
         values = parts.take(np.array(numbers, dtype=np.int64))
@@ -212,12 +201,34 @@ def _pictures(parts: RowParts, findings: Findings, atlas: Atlas | None) -> dict[
     return {"centers": centers, "differences": differences, "rows": rows}
 
 
-def _center_vectors(model: Any, table: ClusterTable) -> dict[str, NDArray[Any] | None]:
-    """Centroids among the features, of each clustering that has some."""
-    if hasattr(model, "centers_per_view_"):
-        return {f"view {s}": np.asarray(c) for s, c in enumerate(model.centers_per_view_)}
-    centers = model.cluster_centers_
-    return {table.clusterings[0].name: None if centers is None else np.asarray(centers)}
+def _center_vectors(parts: RowParts, findings: Findings, number: int) -> NDArray[np.float64]:
+    """Centroids in the described features; means of the rows where they are elsewhere."""
+    part, model = findings.clusterings[number], parts.last
+    if part.kind == "view":
+        centers = model.centers_per_view_[number]
+    else:
+        centers = model.cluster_centers_
+    if centers is None or parts.in_other_units or part.metric == "cosine":
+        return findings.sums.cluster_means(number)
+    return np.asarray(centers, dtype=np.float64)
+
+
+def _rows_to_picture(findings: Findings, room: int) -> list[int]:
+    """Typical rows and suspects of all clusters, the nearest first, then rows of the map."""
+    names = {part.name for part in findings.clusterings}
+    listed = [row for row in findings.table if row.clustering in names]
+    wanted: dict[int, None] = {}
+    for place in range(max((len(row.representatives) for row in listed), default=0)):
+        for row in listed:
+            for numbers in (row.representatives, row.suspects):
+                if place < len(numbers):
+                    wanted[numbers[place]] = None
+    found = list(wanted)[: max(0, room)]
+    assert findings.sample is not None
+    drawn = [int(i) for i in findings.sample.numbers if int(i) not in wanted]
+    spare = max(0, min(_MAP_PICTURES, room - len(found), len(drawn)))
+    found += [drawn[i] for i in np.linspace(0, len(drawn) - 1, spare).astype(int)]
+    return sorted(set(found))
 
 
 def _texts(texts: Sequence[Any] | None, X: Any, n_samples: int) -> Sequence[Any] | None:
