@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.inspection._display import Display
-from polymeans.inspection._matplotlib import load
-from polymeans.inspection._style import GREY, HUES, MARKERS, SECOND
+from polymeans.inspection._style import GREY, HUES, MARKERS, SECOND, plain_logarithms
 
 
 class ComparisonDisplay(Display):
@@ -108,13 +107,10 @@ class ComparisonDisplay(Display):
 
     def _finish(self, ax: Any) -> None:
         """Scales, labels and the legend."""
-        ticker = load("matplotlib.ticker")
         for axis, values in ((ax.xaxis, "n_parameters"), (ax.yaxis, "inertia")):
             if self.table[values].min() > 0:
                 axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-                axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
-                axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
-                axis.set_minor_formatter(ticker.NullFormatter())
+                plain_logarithms(axis)
         ax.margins(0.12)
         ax.set_xlabel("numbers stored\n(filled: equal number of clusters; hollow: equal numbers)")
         ax.set_ylabel("inertia")
