@@ -32,6 +32,7 @@ from polymeans.selection.space import (
     check_clusterer,
     has_free_centroids,
     in_its_space,
+    is_cosine,
     is_plain,
     possible_values,
     split_pipeline,
@@ -241,14 +242,14 @@ class _Search:
     def _measured(self, model: Any, seconds: float) -> dict[str, float]:
         """Values of criteria that need one fit only."""
         record = {"inertia": float(model.inertia_), "seconds": seconds}
-        if not isinstance(self.rows, np.ndarray) and not sp.issparse(self.rows):
-            rows, labels = self.rows, np.asarray(model.labels_)
-            centers = np.asarray(model.cluster_centers_)
+        labels, cosine = np.asarray(model.labels_), is_cosine(model)
+        if cosine or not hasattr(self.rows, "shape"):  # blocks are measured as they are
+            rows, centers = self.rows, np.asarray(model.cluster_centers_)
         else:
-            labels = np.asarray(model.labels_)
             rows, centers = in_its_space(model, self.rows)
         if len(centers) > 1:
-            quality = centroid_quality(rows, centers, labels)
+            metric = "cosine" if cosine else "euclidean"
+            quality = centroid_quality(rows, centers, labels, metric=metric)
             for name in ("silhouette", "calinski_harabasz", "davies_bouldin"):
                 value = getattr(quality, name)
                 record[name] = np.nan if value is None else float(value)
