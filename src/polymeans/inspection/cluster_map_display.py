@@ -118,8 +118,8 @@ class ClusterMapDisplay(Display):
                     "the classes of the rows of X."
                 )
         X, chosen = sample_rows(X, max_points, random_state)
-        places = in_space(estimator, X)
-        directions, shares = _plane(places.centers, places.labels)
+        places, labels = in_space(estimator, X)
+        directions, shares = _plane(places.centers, labels)
         middle = places.centers.mean(axis=0)
         rows = places.rows
         if places.metric == "cosine":
@@ -128,7 +128,7 @@ class ClusterMapDisplay(Display):
         return cls(
             np.asarray(points, dtype=np.float64),
             (places.centers - middle) @ directions.T,
-            places.labels if codes is None else codes[chosen],
+            labels if codes is None else codes[chosen],
             shares,
             names,
         ).plot(ax=ax)

@@ -78,9 +78,9 @@ class SilhouetteDisplay(Display):
         display : SilhouetteDisplay
             The display, drawn.
         """
-        places = in_space(estimator, X)
-        found = QualityAccount(places.centers, places.metric).add(places.rows, labels=places.labels)
-        return cls(found.silhouettes, places.labels).plot(ax=ax)
+        places, labels = in_space(estimator, X)
+        account = QualityAccount(places.centers, places.metric)
+        return cls(account.add(places.rows, labels=labels).silhouettes, labels).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the silhouettes.

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans._places import Places, is_cosine, places_of
 from polymeans._progress import Progress, Steps, check_feedback
 from polymeans._validation import (
     check_choice,
@@ -31,8 +32,6 @@ from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
 from polymeans.selection.space import (
     check_clusterer,
     has_free_centroids,
-    in_its_space,
-    is_cosine,
     is_plain,
     possible_values,
     split_pipeline,
@@ -242,14 +241,15 @@ class _Search:
     def _measured(self, model: Any, seconds: float) -> dict[str, float]:
         """Values of criteria that need one fit only."""
         record = {"inertia": float(model.inertia_), "seconds": seconds}
-        labels, cosine = np.asarray(model.labels_), is_cosine(model)
-        if cosine or not hasattr(self.rows, "shape"):  # blocks are measured as they are
-            rows, centers = self.rows, np.asarray(model.cluster_centers_)
-        else:
-            rows, centers = in_its_space(model, self.rows)
+        labels = np.asarray(model.labels_)
+        if hasattr(self.rows, "shape"):
+            places = places_of(model, self.rows)
+        else:  # blocks are measured in the space of the features
+            metric = "cosine" if is_cosine(model) else "euclidean"
+            places = Places(self.rows, np.asarray(model.cluster_centers_), metric)
+        centers = places.centers
         if len(centers) > 1:
-            metric = "cosine" if cosine else "euclidean"
-            quality = centroid_quality(rows, centers, labels, metric=metric)
+            quality = centroid_quality(places.rows, centers, labels, metric=places.metric)
             for name in ("silhouette", "calinski_harabasz", "davies_bouldin"):
                 value = getattr(quality, name)
                 record[name] = np.nan if value is None else float(value)
