@@ -13,6 +13,7 @@ none.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from polymeans import choose_n_clusters, stability
 from polymeans.inspection import ClusterMapDisplay, SilhouetteDisplay
@@ -37,6 +38,8 @@ ClusterMapDisplay.from_estimator(model, X, ax=axes[0])
 SilhouetteDisplay.from_estimator(model, X, ax=axes[1])
 plt.show()
 print(stability(model, X, 10, random_state=0))
+score = adjusted_rand_score(labels, model.labels_)
+print(f"agreement with the groups that were drawn (adjusted Rand index): {score:.3f}")
 
 # %%
 # Nothing

@@ -1,7 +1,6 @@
 """Choice of a number of clusters by several criteria."""
 
 import time
-from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -313,8 +312,8 @@ def _check_values(given: Any, estimator: Any, n_samples: int) -> list[int]:
     """Numbers of clusters that can be compared, rising; one cluster comes first where it can."""
     if isinstance(given, Integral) and not isinstance(given, bool):
         check_integer("n_clusters", given, 2, "From 2 to this number are compared.")
-        given = range(2, int(given) + 1)
-    if isinstance(given, str) or not isinstance(given, Iterable):
+        given = range(2, min(int(given), max(2, n_samples // 2)) + 1)
+    if isinstance(given, str | bytes) or not np.iterable(given):
         raise TypeError(
             f"n_clusters must be an integer or a sequence of them, got {shown(given)}. "
             "Use range(2, 21), for example."
