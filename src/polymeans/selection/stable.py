@@ -173,7 +173,8 @@ def stability(
         )
     rows, names = check_input(X)
     rows = draw_rows(rows, n_rows_of(rows) if hasattr(rows, "shape") else _SAMPLE, rng)
-    models, tables = [], []
+    models: list[Any] = []
+    tables: list[NDArray[Any]] = []
     with Steps("stability", n_runs, int(verbose), progress) as steps:
         for run in range(n_runs):
             part = rows
