@@ -21,9 +21,6 @@ from polymeans import KMeans, TransformedKMeans, choose_n_clusters
 #: Numbers of clusters that are compared.
 MOST = 15
 
-#: Sets of each kind, with different seeds.
-N_SEEDS = 5
-
 
 @dataclass(frozen=True)
 class Case:
@@ -234,11 +231,11 @@ def run(options: Any, report: Report) -> None:
         ("sets with clusters", generated()),
         ("sets without clusters: none is right", without_clusters()),
     ):
-        _table(report, title, cases, contenders, options.only, "; ".join(missing))
+        _table(report, title, cases, contenders, options, "; ".join(missing))
     if options.data is None:
         print("20 Newsgroups needs --data DIR: the folder with 20newsgroups.npz\n")
         return
-    _table(report, "documents", documents(options.data), contenders, options.only, "")
+    _table(report, "documents", documents(options.data), contenders, options, "")
 
 
 def _table(
@@ -246,10 +243,11 @@ def _table(
     title: str,
     cases: list[Case],
     contenders: dict[str, Callable[[Any, Any, int], int | None]],
-    only: str,
+    options: Any,
     note: str,
 ) -> None:
-    cases = [case for case in cases if only in case.title]
+    cases = [case for case in cases if options.only in case.title]
+    n_seeds = options.repeats
     if not cases:
         return
     lines, hits, seconds = [], dict.fromkeys(contenders, 0), dict.fromkeys(contenders, 0.0)
@@ -257,7 +255,7 @@ def _table(
         line: dict[str, Any] = {"rows": case.title, "k": "none" if case.k is None else case.k}
         for name, choose in contenders.items():
             right = 0
-            for seed in range(N_SEEDS):
+            for seed in range(n_seeds):
                 X = case.make(np.random.default_rng([number, seed]))
                 began = time.perf_counter()
                 try:
@@ -267,9 +265,10 @@ def _table(
                 seconds[name] += time.perf_counter() - began
                 right += answer == case.k
             hits[name] += right
-            line[name] = f"{right}/{N_SEEDS}"
+            line[name] = f"{right}/{n_seeds}"
         lines.append(line)
-    total = N_SEEDS * len(cases)
+        print(f"  {case.title}: {', '.join(f'{n} {line[n]}' for n in contenders)}", flush=True)
+    total = n_seeds * len(cases)
     lines.append({"rows": "all", "k": ""} | {n: f"{hits[n]}/{total}" for n in contenders})
     lines.append(
         {"rows": "seconds for each", "k": ""} | {n: f"{seconds[n] / total:.2f}" for n in contenders}

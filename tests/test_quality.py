@@ -30,6 +30,7 @@ PUBLIC = {
     # A protocol has no parameters, but numpydoc finds those of typing.Protocol.
     "polymeans.blocks": [name for name in polymeans.blocks.__all__ if name != "Blocks"],
     "polymeans.inspection": None,
+    "polymeans.selection": ["ChoiceOfK", "Comparison", "Stability"],
     "polymeans.datasets": None,
     "polymeans.metrics": None,
     "polymeans.factorization": None,

@@ -31,7 +31,7 @@ def test_arms_and_legs_are_recommended(comparison):
     assert "of the numbers of free centroids" in comparison.reason_
     assert comparison.best_estimator_.labels_per_view_.shape == (300, 2)
     sums = comparison.table_[comparison.table_["structure"] == "KhatriRaoKMeans, sum"][0]
-    assert sums["inertia"] <= 1.001 * comparison.table_["inertia"][0]
+    assert sums["inertia"] <= 1.02 * comparison.table_["inertia"][0]
     assert sums["n_parameters"] == 6 * 400
     assert comparison.table_["agreement"][0] == 1.0
     assert comparison.n_samples_ == 300

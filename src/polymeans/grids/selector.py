@@ -42,7 +42,8 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
     **Use when** you do not know the sizes of the sets. **Do not use when** clusters are not round:
     like X-means, the criterion then keeps splitting them until ``max_clusters``; and not to find a
     codebook for compression, which is a matter of budget:
-    :func:`polymeans.grids.largest_grid`.
+    :func:`polymeans.grids.largest_grid`. For the number of free centroids alone, use
+    :func:`polymeans.choose_n_clusters`.
 
     **Cost.** For each grid tried, one search and one descent of
     :class:`polymeans.KhatriRaoKMeans`; about ``Σh`` steps with as many grids as sets for each
@@ -237,7 +238,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
             )
         for aggregator in self.aggregators:
             check_choice("Each of aggregators", aggregator, AGGREGATORS)
-        check_integer("n_sets", self.n_sets, 2, "One set is free centroids: aggregators=().")
+        check_integer("n_sets", self.n_sets, 2, "One set is free centroids: choose_n_clusters.")
         check_boolean("free_centroids", self.free_centroids)
         check_choice("criterion", self.criterion, CRITERIA)
         check_integer("patience", self.patience, 1)

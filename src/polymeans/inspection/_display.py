@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans._validation import shown
 from polymeans.inspection._matplotlib import load
 
 
@@ -49,8 +48,3 @@ class Display:
             given = grid.ravel()[:number]
         self.axes_, self.figure_ = given, given[0].figure
         return given
-
-
-def refuse(what: str, value: Any, remedy: str) -> None:
-    """Raise because something cannot be drawn."""
-    raise TypeError(f"{what}, got {shown(value)}. {remedy}")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.inspection._display import Display
-from polymeans.inspection._style import GREY, HUES, MARKERS, plain_numbers
+from polymeans.inspection._style import GREY, HUES, MARKERS, SECOND, plain_logarithms
 
 
 class ComparisonDisplay(Display):
@@ -70,13 +70,21 @@ class ComparisonDisplay(Display):
         """
         ax = self._single(ax, (7.6, 4.4))
         front = np.sort(self.table[self.table["pareto"]], order="n_parameters")
-        ax.step(front["n_parameters"], front["inertia"], where="post", color=GREY, lw=1, zorder=1)
+        ax.step(
+            front["n_parameters"],
+            front["inertia"],
+            where="post",
+            color=GREY,
+            lw=1,
+            zorder=1,
+            label="beaten by no other",
+        )
         names = list(dict.fromkeys(self.table["structure"].tolist()))
+        named = set()
         for line in self.table:
-            turn = names.index(str(line["structure"]))
+            name = str(line["structure"])
+            turn = names.index(name)
             hue = HUES[turn % len(HUES)]
-            name = f"{line['structure']}, equal {line['equal']} (k = {line['n_clusters']})"
-            chosen = f"{line['structure']}/{line['equal']}" == self.best
             ax.plot(
                 line["n_parameters"],
                 line["inertia"],
@@ -86,16 +94,26 @@ class ComparisonDisplay(Display):
                 mfc=hue if line["equal"] == "k" else "white",
                 mew=1.6,
                 ls="none",
-                label=f"{name}: recommended" if chosen else name,
+                label=None if name in named else name,
                 zorder=3,
             )
-        ax.set_xscale("log")
-        if self.table["inertia"].min() > 0:
-            ax.set_yscale("log")
-            plain_numbers(ax.yaxis)
-        plain_numbers(ax.xaxis)
-        ax.set_xlabel("numbers stored")
+            named.add(name)
+            if f"{name}/{line['equal']}" == self.best:
+                ring = {"ms": 18, "mfc": "none", "mec": SECOND, "mew": 1.6, "ls": "none"}
+                place = line["n_parameters"], line["inertia"]
+                ax.plot(*place, "o", label="recommended", zorder=2, **ring)
+        self._finish(ax)
+        return self
+
+    def _finish(self, ax: Any) -> None:
+        """Scales, labels and the legend."""
+        for axis, values in ((ax.xaxis, "n_parameters"), (ax.yaxis, "inertia")):
+            if self.table[values].min() > 0:
+                axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+                plain_logarithms(axis)
+        ax.margins(0.12)
+        ax.set_xlabel("numbers stored\n(filled: equal number of clusters; hollow: equal numbers)")
         ax.set_ylabel("inertia")
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        return self
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        ax.legend(frameon=False, fontsize="small", labelspacing=0.9, **place)

@@ -1,7 +1,6 @@
 """Choice of a number of clusters by several criteria."""
 
 import time
-from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans._places import Places, is_cosine, places_of
 from polymeans._progress import Progress, Steps, check_feedback
 from polymeans._validation import (
     check_choice,
@@ -31,7 +31,6 @@ from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
 from polymeans.selection.space import (
     check_clusterer,
     has_free_centroids,
-    in_its_space,
     is_plain,
     possible_values,
     split_pipeline,
@@ -241,14 +240,15 @@ class _Search:
     def _measured(self, model: Any, seconds: float) -> dict[str, float]:
         """Values of criteria that need one fit only."""
         record = {"inertia": float(model.inertia_), "seconds": seconds}
-        if not isinstance(self.rows, np.ndarray) and not sp.issparse(self.rows):
-            rows, labels = self.rows, np.asarray(model.labels_)
-            centers = np.asarray(model.cluster_centers_)
-        else:
-            labels = np.asarray(model.labels_)
-            rows, centers = in_its_space(model, self.rows)
+        labels = np.asarray(model.labels_)
+        if hasattr(self.rows, "shape"):
+            places = places_of(model, self.rows)
+        else:  # blocks are measured in the space of the features
+            metric = "cosine" if is_cosine(model) else "euclidean"
+            places = Places(self.rows, np.asarray(model.cluster_centers_), metric)
+        centers = places.centers
         if len(centers) > 1:
-            quality = centroid_quality(rows, centers, labels)
+            quality = centroid_quality(places.rows, centers, labels, metric=places.metric)
             for name in ("silhouette", "calinski_harabasz", "davies_bouldin"):
                 value = getattr(quality, name)
                 record[name] = np.nan if value is None else float(value)
@@ -312,8 +312,8 @@ def _check_values(given: Any, estimator: Any, n_samples: int) -> list[int]:
     """Numbers of clusters that can be compared, rising; one cluster comes first where it can."""
     if isinstance(given, Integral) and not isinstance(given, bool):
         check_integer("n_clusters", given, 2, "From 2 to this number are compared.")
-        given = range(2, int(given) + 1)
-    if isinstance(given, str) or not isinstance(given, Iterable):
+        given = range(2, min(int(given), max(2, n_samples // 2)) + 1)
+    if isinstance(given, str | bytes) or not np.iterable(given):
         raise TypeError(
             f"n_clusters must be an integer or a sequence of them, got {shown(given)}. "
             "Use range(2, 21), for example."

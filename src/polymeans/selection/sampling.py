@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from polymeans._rows import is_blocks, is_dask
-from polymeans._validation import check_rows, match_features
+from polymeans._validation import check_rows, errors_that_name, match_features
 from polymeans.blocks.checked import check_blocks
 from polymeans.blocks.read_ahead import read_ahead
 
@@ -37,7 +37,8 @@ def check_input(X: Any) -> tuple[Any, InputNames]:
         )
     names = InputNames()
     if not is_blocks(X):
-        return check_rows(names, X, reset=True), names
+        with errors_that_name("X"):
+            return check_rows(names, X, reset=True), names
     blocks = check_blocks(X)
     match_features(names, blocks.n_features, getattr(X, "feature_names", None), reset=True)
     return blocks, names

@@ -10,10 +10,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import normalize
 
-from polymeans._validation import is_name, shown
+from polymeans._places import is_cosine, places_of
+from polymeans._validation import shown
 from polymeans.grids.sizes import balanced_sizes
 from polymeans.khatri_rao import KhatriRaoKMeans
-from polymeans.kmeans import KMeans
 from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.transformed import TransformedKMeans
 
@@ -35,11 +35,6 @@ def check_clusterer(estimator: Any) -> None:
             "estimator must be a clusterer with the parameter n_clusters or n_protocentroids, got "
             f"{shown(estimator)}. Pass an instance such as polymeans.KMeans()."
         )
-
-
-def is_cosine(estimator: Any) -> bool:
-    """Whether rows count by their direction only."""
-    return is_name(getattr(estimator, "metric", None), "cosine")
 
 
 def has_free_centroids(estimator: Any) -> bool:
@@ -78,6 +73,8 @@ def with_n_clusters(estimator: Any, k: int, seed: int, n_threads: int | None) ->
 def in_its_space(model: Any, rows: Any) -> tuple[Any, NDArray[np.float64]]:
     """Rows and centroids in the coordinates where the nearest centroid is a row's label.
 
+    For cosine distances rows are brought to length one: then Euclidean distances decide.
+
     Parameters
     ----------
     model : fitted estimator
@@ -88,14 +85,8 @@ def in_its_space(model: Any, rows: Any) -> tuple[Any, NDArray[np.float64]]:
     rows : ndarray or CSR
     centers : ndarray
     """
-    if isinstance(model, NonRedundantKMeans):
-        view = model.main_view_
-        return model.transform_view(rows, view), model.transform_view(model.cluster_centers_, view)
-    if isinstance(model, TransformedKMeans) and model.centers_in_space_ is not None:
-        return model.transform(rows), np.asarray(model.centers_in_space_, dtype=np.float64)
-    if is_cosine(model) and isinstance(model, KMeans):
-        rows = normalize(rows)
-    return rows, np.asarray(model.cluster_centers_, dtype=np.float64)
+    places = places_of(model, rows)
+    return normalize(places.rows) if places.metric == "cosine" else places.rows, places.centers
 
 
 def products_with(

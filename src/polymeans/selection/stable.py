@@ -17,6 +17,7 @@ from polymeans._validation import (
     check_integer,
     check_real,
     check_seed,
+    shown,
 )
 from polymeans.metrics.labelings import labelings_confusion
 from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
@@ -163,14 +164,23 @@ def stability(
     check_feedback(n_threads, verbose, progress)
     rng = np.random.default_rng(check_seed(random_state).randint(2**31))
     X, estimator = split_pipeline(X, estimator)
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "get_params") and hasattr(estimator, "predict")
+    ):
+        raise TypeError(
+            f"estimator must be a clusterer with predict, got {shown(estimator)}. Pass an instance "
+            "such as polymeans.KMeans(8)."
+        )
     rows, names = check_input(X)
     rows = draw_rows(rows, n_rows_of(rows) if hasattr(rows, "shape") else _SAMPLE, rng)
-    models, tables = [], []
+    models: list[Any] = []
+    tables: list[NDArray[Any]] = []
     with Steps("stability", n_runs, int(verbose), progress) as steps:
         for run in range(n_runs):
             part = rows
             if run and vary == "rows":
                 part = draw_rows(rows, max(1, round(share * rows.shape[0])), rng)
+                _check_part(part, tables[0], share)
             models.append(_fitted(estimator, part, int(rng.integers(2**31)), n_threads))
             tables.append(labels_of(models[-1], rows))
             steps.advance(f"inertia {getattr(models[-1], 'inertia_', np.nan):.6g}")
@@ -186,6 +196,16 @@ def stability(
         vary,
         models[0],
     )
+
+
+def _check_part(part: Any, labels: NDArray[Any], share: float) -> None:
+    """Raise if a part has fewer rows than there are clusters."""
+    k = int(labels.max()) + 1
+    if part.shape[0] < k:
+        raise ValueError(
+            f"share={share:g} leaves {part.shape[0]} of {len(labels)} rows, too few for {k} "
+            "clusters. Use a larger share, or more rows."
+        )
 
 
 def _fitted(estimator: Any, rows: Any, seed: int, n_threads: int | None) -> Any:
