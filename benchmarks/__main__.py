@@ -24,9 +24,12 @@ NAMES = {
     "quick-predict": "labels through sparse factors against the dense product",
     "federated": "the Khatri-Rao paper's Figure 10: inertia against bytes, sites of FEMNIST",
     "color-quantization": "its Figure 9: codebooks of twelve colours",
+    "choose-k": "numbers of clusters of generated sets and documents against other libraries",
+    "serving": "bytes, loading and labels of kept models against joblib, faiss and onnxruntime",
     "dask": "whole fits and seeding on two worker processes against dask-ml",
     "dask-growth": "a pass on one and two workers, 10^5 to 10^7 rows, and a model of its cost",
     "before-after": "our own times and memory in another checkout and in this one",
+    "report": "seconds of a table and a report after a fit, size of the page",
     "fuzz": "random and hostile problems for everything public, promises checked",
     "constants": "constants of the searches at half, once and twice their values",
 }

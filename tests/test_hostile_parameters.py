@@ -15,10 +15,13 @@ from polymeans import (
     QuickKMeans,
     TransformedKMeans,
     balanced_sizes,
+    choose_n_clusters,
+    compare,
     datasets,
     decompose_centroids,
     factorization,
     grids,
+    stability,
 )
 from polymeans.kernel_approximation import ClusterNystroem, HadamardNystroem
 from polymeans.neighbors import (
@@ -112,6 +115,49 @@ FUNCTIONS = [
             "n_protocentroids": (2, 2),
             "n_null": 1,
             "random_state": 0,
+            "n_threads": 1,
+            "verbose": 0,
+            "progress": False,
+        },
+    ),
+    (
+        choose_n_clusters,
+        {
+            "X": TARGET.repeat(3, axis=0),
+            "n_clusters": [2, 3],
+            "estimator": KMeans(max_iter=3),
+            "criterion": "auto",
+            "random_state": 0,
+            "n_threads": 1,
+            "verbose": 0,
+            "progress": False,
+        },
+    ),
+    (
+        stability,
+        {
+            "estimator": KMeans(2),
+            "X": TARGET,
+            "n_runs": 2,
+            "vary": "rows",
+            "share": 0.8,
+            "random_state": 0,
+            "n_threads": 1,
+            "verbose": 0,
+            "progress": False,
+        },
+    ),
+    (
+        compare,
+        {
+            "X": TARGET.repeat(3, axis=0),
+            "n_clusters": 2,
+            "budget": 1e-6,
+            "n_runs": 1,
+            "random_state": 0,
+            "n_threads": 1,
+            "verbose": 0,
+            "progress": False,
         },
     ),
     (

@@ -25,6 +25,7 @@ from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, 
 from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState, all_or_nothing, matrices_explained
 from polymeans._hooks import EstimatorHooks
+from polymeans._progress import visible_logs
 from polymeans._rows import (
     FitRows,
     RowsInfo,
@@ -119,7 +120,7 @@ class CentroidEstimator(
         self : estimator
             Fitted estimator. If the fit fails or is interrupted, the estimator is as it was.
         """
-        with all_or_nothing(self):
+        with visible_logs(self.verbose), all_or_nothing(self):
             self._check_parameters()
             journal = None if checkpoint is None else Journal(checkpoint)
             if is_in_parts(X):

@@ -1,9 +1,11 @@
 """k-means for dense and sparse rows."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from polymeans._fit_state import FitState
 from polymeans._partial import BatchEstimator, weights_of_clusters
@@ -169,6 +171,36 @@ class KMeans(BatchEstimator, SeededEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
+
+    def to_sklearn(self) -> Any:
+        """The same model as scikit-learn's, for programs that know that class only.
+
+        Its ``predict`` gives the labels of this model, except to rows that are equally near to two
+        centroids up to rounding.
+
+        Returns
+        -------
+        model : sklearn.cluster.KMeans
+            Fitted, with copies of the centroids and labels.
+        """
+        from sklearn.cluster import KMeans as SklearnKMeans
+
+        check_is_fitted(self)
+        if self._spherical:
+            raise ValueError(
+                'metric="cosine" has no counterpart in scikit-learn, whose KMeans is Euclidean. '
+                "Bring rows to length one (sklearn.preprocessing.normalize) and fit with "
+                'metric="euclidean".'
+            )
+        model = SklearnKMeans(
+            len(self.cluster_centers_), max_iter=self.max_iter, tol=float(self.tol), n_init=1
+        )
+        names = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
+        for name in ("cluster_centers_", *(name for name in names if hasattr(self, name))):
+            setattr(model, name, deepcopy(getattr(self, name)))
+        model._n_threads = 1
+        model._n_features_out = len(self.cluster_centers_)
+        return model
 
     def _fix_parameters(self) -> None:
         super()._fix_parameters()

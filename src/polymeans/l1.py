@@ -232,6 +232,16 @@ class L1KMeans(SeededEstimator):
         state.notes["start_inertia"] = plain.inertia
         return L1Codebook(runner.frame, means, radius, budget, center)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The operator follows from the sparse centroids.
+        state = super().__getstate__()
+        return {name: part for name, part in state.items() if name != "operator_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "sparse_centers_" in vars(self):
+            self.operator_ = FastOperator([self.sparse_centers_])
+
     def _center(
         self, means: NDArray[np.float64], shares: NDArray[np.float64]
     ) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ from polymeans.parameters.nonredundant import check_parameters, check_start, siz
 from polymeans.search.views.automatic import Outcome, automatic_start
 from polymeans.search.views.given_labels import codebook_of_labels
 from polymeans.search.views.portfolio import starting_vectors
+from polymeans.search.views.summary import SummaryOfViews
 from polymeans.search.views.whitening import Whitening, into, project, whitened
 
 #: Clusters that a fit is taken to have before views are chosen, to decide about threads.
@@ -44,7 +45,7 @@ class ViewsState(FitState):
     whitening: Whitening | None = None
 
 
-class NonRedundantKMeans(CentroidEstimator):
+class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
     """Several clusterings of the same rows that have no direction in common.
 
     **Idea.** Rows can be grouped in more than one way: images of letters by letter, by color and
@@ -388,7 +389,8 @@ class NonRedundantKMeans(CentroidEstimator):
             return codebook_of_labels(runner, start, sizes)
         generator = np.random.default_rng(state.rng.randint(2**31, size=4))
         if sizes is None:
-            theta, views, state.choice = automatic_start(runner, float(self.resolution), generator)
+            given = float(self.resolution), generator, int(self.verbose)
+            theta, views, state.choice = automatic_start(runner, *given)
             state.sizes = state.choice.sizes or (1,)
             if self.verbose:
                 logger.info("views of %s clusters chosen", state.choice.sizes or "no")

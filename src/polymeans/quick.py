@@ -407,14 +407,23 @@ class QuickKMeans(SeededEstimator):
     # --- labels ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        # The table follows from the factors.
-        return {**super().__getstate__(), "_known_table": None}
+        # Operator and table follow from the factors.
+        derived = ("operator_", "_known_table")
+        return {name: part for name, part in super().__getstate__().items() if name not in derived}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "factors_" in vars(self):
+            self.operator_ = FastOperator(self.factors_)
+            self._known_table: NDArray[Any] | None = None
 
     def _table(self) -> NDArray[Any]:
         """Factored centroids, multiplied out."""
-        if self._known_table is not None:
-            return self._known_table
-        return multiplied_out(self.factors_, self.offset_, self.factors_[0].dtype)
+        table: NDArray[Any] | None = self._known_table
+        if table is None:  # of a model that was loaded, once
+            table = multiplied_out(self.factors_, self.offset_, self.factors_[0].dtype)
+            self._known_table = table
+        return table
 
     @property
     def _n_centroids(self) -> int:

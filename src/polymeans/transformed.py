@@ -37,6 +37,7 @@ from polymeans.spaces.beginning import begin
 from polymeans.spaces.embedding import prepared
 from polymeans.spaces.fitting import Fitting, Ridge
 from polymeans.spaces.learned_metric import LearnedMetric, exchange_rows
+from polymeans.spaces.state import put_together, taken_apart
 
 
 @dataclass
@@ -349,6 +350,12 @@ class TransformedKMeans(CentroidEstimator):
         tags.input_tags.pairwise = is_name(self.kernel, "precomputed")
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        return taken_apart(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(put_together(state))
+
     # --- parameters and starts ---------------------------------------------------------------
 
     _uses_blas = True
@@ -464,8 +471,7 @@ class TransformedKMeans(CentroidEstimator):
         if fitting.space is not None:
             scale = np.sqrt(fitting.space.squares + fitting.rho)
             metric = LearnedMetric(scale, codebook.weighted, fitting.rho)
-            vectors["_learned_metric"] = metric
-            vectors["n_components_"] = len(scale)
+            vectors["_learned_metric"], vectors["n_components_"] = metric, len(scale)
             inside = metric.transform(codebook.means * scale)
             vectors["centers_in_space_"] = inside * fitting.space.length
         if self.kernel is None:
@@ -479,15 +485,18 @@ class TransformedKMeans(CentroidEstimator):
         vectors = self._learned(run.codebook, run.labels, state)
         history = self._history(run)
         history["inertia"] *= fitting.scale
-        attributes = vectors | fitting.objective_values(run.inertia)
-        return attributes | {
-            "labels_": run.labels,
-            "embedding_kind_": None if space is None else space.kind,
-            "discarded_": 0.0 if space is None else space.discarded,
-            "n_iter_": run.n_iter,
-            "n_parameters_": int(run.codebook.n_parameters),
-            "history_": history,
-        }
+        return (
+            vectors
+            | fitting.objective_values(run.inertia)
+            | {
+                "labels_": run.labels,
+                "embedding_kind_": None if space is None else space.kind,
+                "discarded_": 0.0 if space is None else space.discarded,
+                "n_iter_": run.n_iter,
+                "n_parameters_": int(run.codebook.n_parameters),
+                "history_": history,
+            }
+        )
 
     def _warn(self, run: Run) -> None:
         warn_of_missing_clusters(run.labels, self.n_clusters)

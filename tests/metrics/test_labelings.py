@@ -436,3 +436,13 @@ def test_bad_scores():
         labelings_confusion([0, 1], [0, 1], score=None)
     with pytest.raises(ValueError, match="score must return finite numbers, got nan"):
         labelings_confusion([0, 1], [0, 1], score=lambda a, b: math.nan)
+
+
+def test_a_confusion_prints_as_a_table():
+    known = [["red", "disk"], ["red", "ring"], ["blue", "disk"], ["blue", "ring"]]
+    found = [[0, 1, 0], [1, 1, 0], [0, 2, 0], [1, 2, 0]]
+    lines = str(labelings_confusion(known, found)).splitlines()
+    assert lines[0].split() == ["found", "0", "found", "1", "found", "2"]
+    assert lines[1].split() == ["known", "0", "0.000", "1.000*", "0.000"]
+    assert lines[2].split() == ["known", "1", "1.000*", "0.000", "0.000"]
+    assert lines[3] == "mean 1.000, lowest 1.000 (* matched)"

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from numpy.lib import format as npy
@@ -15,6 +14,7 @@ from polymeans._validation import check_integer
 from polymeans.blocks.checked import check_blocks
 from polymeans.blocks.protocol import Blocks
 from polymeans.blocks.read_ahead import read_ahead
+from polymeans.core.whole_file import whole_file
 
 _LARGEST = np.iinfo(np.int32).max
 
@@ -100,29 +100,21 @@ def write_labels(
     """
     check_integer("n_samples", n_samples, 1)
     target = Path(path)
-    unfinished = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
-    try:
-        # Plain writes and no memory map: of a full disk they say so, where a map ends the process.
-        with open(unfinished, "xb") as file:
-            header = {"descr": "<i4", "fortran_order": False, "shape": (int(n_samples),)}
-            npy.write_array_header_1_0(file, header)
-            n_written = 0
-            for i, part in enumerate(labels):
-                checked = _checked(part, i)
-                n_written += len(checked)
-                if n_written > n_samples:
-                    break
-                file.write(checked.tobytes())
-            if n_written != n_samples:
-                found = "more" if n_written > n_samples else f"only {n_written}"
-                raise ValueError(
-                    f"There are {found} labels for n_samples={n_samples}. {target} was not written."
-                )
-            file.flush()
-            os.fsync(file.fileno())  # a crash must not leave the name of a file without its content
-        os.replace(unfinished, target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole_file(target) as file:
+        header = {"descr": "<i4", "fortran_order": False, "shape": (int(n_samples),)}
+        npy.write_array_header_1_0(file, header)
+        n_written = 0
+        for i, part in enumerate(labels):
+            checked = _checked(part, i)
+            n_written += len(checked)
+            if n_written > n_samples:
+                break
+            file.write(checked.tobytes())
+        if n_written != n_samples:
+            found = "more" if n_written > n_samples else f"only {n_written}"
+            raise ValueError(
+                f"There are {found} labels for n_samples={n_samples}. {target} was not written."
+            )
     return target
 
 

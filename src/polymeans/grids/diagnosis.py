@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from polymeans._progress import Progress, Steps, check_feedback
 from polymeans._validation import check_integer, check_seed, check_weights, errors_that_name
+from polymeans.core.threads import Threads
 from polymeans.grids.decomposition import decompose_centroids
 from polymeans.grids.sizes import balanced_sizes, check_sizes
 from polymeans.kmeans import KMeans
@@ -84,7 +86,23 @@ class StructureReport:
     additive: Evidence
     multiplicative: Evidence
 
+    @property
+    def advice(self) -> str:
+        """What to do next, in a sentence."""
+        sizes = self.n_protocentroids
+        if self.verdict == "none":
+            return (
+                f"Next: KMeans({prod(sizes)}). Other sizes of a grid may fit: KhatriRaoSelector "
+                "tries them."
+            )
+        aggregator = {"additive": "sum", "multiplicative": "product"}[self.verdict]
+        return (
+            f'Next: KhatriRaoKMeans({sizes}, aggregator="{aggregator}"), {sum(sizes)} vectors '
+            f"for {prod(sizes)} clusters."
+        )
+
     def __str__(self) -> str:
+        """The verdict, the evidence and what to do next."""
         grid = " x ".join(map(str, self.n_protocentroids))
         lines = [
             f"structure on a {grid} grid: {self.verdict}",
@@ -96,6 +114,7 @@ class StructureReport:
                 f"{name:16}{found.share:8.3f}{found.chance:8.3f}{found.adjusted:10.3f}"
                 f"{found.p_value:9.3f}"
             )
+        lines.append(self.advice)
         return "\n".join(lines)
 
 
@@ -107,6 +126,9 @@ def diagnose_structure(
     sample_weight: ArrayLike | None = None,
     n_null: int = 19,
     random_state: Any = None,
+    n_threads: int | None = None,
+    verbose: int = 0,
+    progress: Progress = False,
 ) -> StructureReport:
     """Tell whether the clusters of some rows form an additive or a multiplicative grid.
 
@@ -138,6 +160,14 @@ def diagnose_structure(
         Number of comparisons with chance; the p-value cannot be below ``1 / (1 + n_null)``.
     random_state : int, RandomState instance or None, default=None
         Determines clusters, pairings and chance.
+    n_threads : int or None, default=None
+        Threads to use; the result does not depend on it. None: all cores, or one inside a joblib
+        worker. -1: all cores.
+    verbose : int, default=0
+        1 logs each step, to the logger "polymeans" at level INFO.
+    progress : bool or callable, default=False
+        True draws a bar (``pip install "polymeans[progress]"``). A function is called with the
+        steps that are done, the number of all steps and a text.
 
     Returns
     -------
@@ -158,10 +188,13 @@ def diagnose_structure(
     ...
     """
     sizes = _check_grid(n_protocentroids)
+    check_feedback(n_threads, verbose, progress)
     rng = check_seed(random_state)
     cells = None
     if protolabels is None:
-        model = KMeans(prod(sizes), n_init=10, random_state=rng)
+        model = KMeans(
+            prod(sizes), n_init=10, random_state=rng, n_threads=n_threads, verbose=int(verbose)
+        )
         labels = model.fit(X, sample_weight=sample_weight).labels_
         centers = model.cluster_centers_.astype(np.float64)
         weights = check_weights(sample_weight, labels)
@@ -179,7 +212,15 @@ def diagnose_structure(
         sums = members @ X
         centers = (sums.toarray() if sp.issparse(sums) else sums) / masses[:, None]
     return diagnose_centroids(
-        centers, sizes, weights=masses, cells=cells, n_null=n_null, random_state=rng
+        centers,
+        sizes,
+        weights=masses,
+        cells=cells,
+        n_null=n_null,
+        random_state=rng,
+        n_threads=n_threads,
+        verbose=verbose,
+        progress=progress,
     )
 
 
@@ -191,6 +232,9 @@ def diagnose_centroids(
     cells: ArrayLike | None = None,
     n_null: int = 19,
     random_state: Any = None,
+    n_threads: int | None = None,
+    verbose: int = 0,
+    progress: Progress = False,
 ) -> StructureReport:
     """Tell whether centroids form an additive or a multiplicative grid, or none.
 
@@ -226,6 +270,14 @@ def diagnose_centroids(
         Number of comparisons with chance; the p-value cannot be below ``1 / (1 + n_null)``.
     random_state : int, RandomState instance or None, default=None
         Determines pairings and chance.
+    n_threads : int or None, default=None
+        Threads to use; the result does not depend on it. None: all cores, or one inside a joblib
+        worker. -1: all cores.
+    verbose : int, default=0
+        1 logs each step, to the logger "polymeans" at level INFO.
+    progress : bool or callable, default=False
+        True draws a bar (``pip install "polymeans[progress]"``). A function is called with the
+        steps that are done, the number of all steps and a text.
 
     Returns
     -------
@@ -247,28 +299,41 @@ def diagnose_centroids(
     """
     sizes = _check_grid(n_protocentroids)
     check_integer("n_null", n_null, 1, "19 is the least that allows a verdict.")
+    check_feedback(n_threads, verbose, progress)
     with errors_that_name("centers"):
         points = check_array(centers, dtype=np.float64, input_name="centers")
     with errors_that_name("weights"):
         weights = check_weights(weights, points)
     rng = check_seed(random_state)
 
-    def share(rows: NDArray[np.float64], aggregator: str) -> float:
-        return decompose_centroids(
+    kinds = {"additive": "sum", "multiplicative": "product"}
+    tasks = []
+    for aggregator in kinds.values():
+        draw = _unstructured(points, weights, aggregator)
+        for rows in (points, *(draw(rng) for _ in range(n_null))):
+            tasks.append((rows, aggregator, rng.randint(2**31 - 1)))
+
+    def share(task: tuple[NDArray[np.float64], str, int]) -> float:
+        rows, aggregator, seed = task
+        found = decompose_centroids(
             rows,
             sizes,
             aggregator=aggregator,
             weights=weights,
             cells=cells,
             n_init=_STARTS,
-            random_state=rng,
+            random_state=seed,
         ).share
+        whose = "the centroids" if rows is points else "chance"
+        steps.advance(f"a grid of {aggregator}s explains {found:.3f} of {whose}")
+        return found
 
-    found = {}
-    for kind, aggregator in (("additive", "sum"), ("multiplicative", "product")):
-        draw = _unstructured(points, weights, aggregator)
-        chance = np.array([share(draw(rng), aggregator) for _ in range(n_null)])
-        found[kind] = _evidence(share(points, aggregator), chance)
+    with (
+        Steps("diagnosis", len(tasks), int(verbose), progress) as steps,
+        Threads(n_threads, one_blas_thread=True) as threads,
+    ):
+        shares = np.array(threads.map(share, tasks)).reshape(len(kinds), 1 + n_null)
+    found = {kind: _evidence(line[0], line[1:]) for kind, line in zip(kinds, shares)}
     verdict = max(found, key=lambda kind: found[kind].adjusted * found[kind].convincing)
     if not found[verdict].convincing:
         verdict = "none"

@@ -138,7 +138,7 @@ class Growth:
 
     def _fit(self, aggregator: str, starts: dict[tuple[int, ...], list[Any]]) -> list[Candidate]:
         """The best fit of each grid: without a given start, and from each given start."""
-        fitted = []
+        fitted: list[Candidate] = []
         for sizes, given in starts.items():
             began = time.perf_counter()
             models = [self._model(aggregator, sizes, init) for init in [None, *given]]
@@ -148,11 +148,13 @@ class Growth:
             candidate = self._judge(aggregator, sizes, model, time.perf_counter() - began)
             if self.selector.verbose:
                 logger.info(
-                    "%s %s: %s %.6g",
+                    "candidate %d, %s %s: %s %.6g, %.1f s",
+                    len(self.candidates) + len(fitted) + 1,
                     aggregator,
                     sizes,
                     self.selector.criterion,
                     candidate.criterion,
+                    time.perf_counter() - began,
                 )
             fitted.append(candidate)
         self.candidates += fitted

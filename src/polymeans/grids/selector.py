@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from polymeans._progress import visible_logs
 from polymeans._validation import (
     MOST_EFFORT,
     check_boolean,
@@ -41,7 +42,8 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
     **Use when** you do not know the sizes of the sets. **Do not use when** clusters are not round:
     like X-means, the criterion then keeps splitting them until ``max_clusters``; and not to find a
     codebook for compression, which is a matter of budget:
-    :func:`polymeans.grids.largest_grid`.
+    :func:`polymeans.grids.largest_grid`. For the number of free centroids alone, use
+    :func:`polymeans.choose_n_clusters`.
 
     **Cost.** For each grid tried, one search and one descent of
     :class:`polymeans.KhatriRaoKMeans`; about ``Σh`` steps with as many grids as sets for each
@@ -177,7 +179,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         weights = weights * max(1.0, np.count_nonzero(weights) / weights.sum())
         rng = check_seed(self.random_state)
         growth = Growth(self, X, weights, rng)
-        with warnings.catch_warnings():
+        with visible_logs(self.verbose), warnings.catch_warnings():
             # Candidates that are too large have clusters without rows; they are not chosen.
             warnings.simplefilter("ignore", ConvergenceWarning)
             for aggregator, sizes in self._families():
@@ -217,6 +219,16 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A table with tuples in it is no plain array.
+        state = dict(super().__getstate__())
+        return {**state, "table_": state["table_"].tolist()} if "table_" in state else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "table_" in state:
+            self.table_ = np.array(state["table_"], dtype=RECORD)
+
     def _check_parameters(self) -> None:
         check_integer("max_clusters", self.max_clusters, 1)
         if isinstance(self.aggregators, str | bytes) or not np.iterable(self.aggregators):
@@ -226,7 +238,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
             )
         for aggregator in self.aggregators:
             check_choice("Each of aggregators", aggregator, AGGREGATORS)
-        check_integer("n_sets", self.n_sets, 2, "One set is free centroids: aggregators=().")
+        check_integer("n_sets", self.n_sets, 2, "One set is free centroids: choose_n_clusters.")
         check_boolean("free_centroids", self.free_centroids)
         check_choice("criterion", self.criterion, CRITERIA)
         check_integer("patience", self.patience, 1)

@@ -10,6 +10,9 @@ from sklearn.utils import resample
 from polymeans.inspection._matplotlib import load
 from polymeans.inspection._style import HUES, MARKERS
 
+#: Classes that a legend names, and in one column of it.
+_MOST_NAMES, _NAMES_IN_COLUMN = 24, 8
+
 
 def draw_scatter(
     ax: Any, inside: NDArray[Any], labels: NDArray[Any], centers: NDArray[Any]
@@ -77,6 +80,28 @@ def draw_histogram(
         )
     ax.set_xlabel("dimension 0")
     ax.set_ylabel("rows")
+
+
+def draw_legend(ax: Any, names: NDArray[Any]) -> None:
+    """Name the classes that rows are colored by, in the order of their codes."""
+    lines = load("matplotlib.lines")
+    handles = [
+        lines.Line2D(
+            [],
+            [],
+            ls="none",
+            marker=MARKERS[code // len(HUES) % len(MARKERS)],
+            color=HUES[code % len(HUES)],
+            label=str(name),
+        )
+        for code, name in enumerate(names[:_MOST_NAMES])
+    ]
+    if len(names) > _MOST_NAMES:
+        handles.append(
+            lines.Line2D([], [], ls="none", label=f"and {len(names) - _MOST_NAMES} more")
+        )
+    n_columns = 1 if len(handles) <= _NAMES_IN_COLUMN else 2
+    ax.legend(handles=handles, fontsize="small", framealpha=0.8, ncols=n_columns)
 
 
 def n_rows(X: Any) -> int:

@@ -16,7 +16,7 @@ def axes_or_new(ax: Any) -> Any:
     """The given axes, or new ones on a figure of pyplot."""
     if ax is not None:
         return ax
-    return load("matplotlib.pyplot").subplots()[1]
+    return load("matplotlib.pyplot").subplots(layout="constrained")[1]
 
 
 def axes_or_sized(ax: Any, size: tuple[float, float]) -> Any:

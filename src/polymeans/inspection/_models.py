@@ -4,9 +4,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans.inspection._style import count
+
+
+def last_step(model: Any) -> Any:
+    """The model itself, or the last step of a pipeline."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def unwrapped(model: Any, X: Any) -> tuple[Any, Any]:
+    """The last step of a fitted pipeline, and the rows that the other steps give to it."""
+    if not isinstance(model, Pipeline):
+        return model, X
+    check_is_fitted(model)
+    return last_step(model), model[:-1].transform(X) if len(model.steps) > 1 else X
 
 
 def check_has(model: Any, attribute: str) -> None:
@@ -25,6 +39,7 @@ def check_has(model: Any, attribute: str) -> None:
 def as_models(estimators: Any, attribute: str) -> list[Any]:
     """One or several fitted models as a list; each must have the attribute."""
     models = list(estimators) if isinstance(estimators, list | tuple) else [estimators]
+    models = [last_step(model) for model in models]
     if not models:
         raise ValueError("estimators must hold at least one fitted model, got none.")
     for model in models:

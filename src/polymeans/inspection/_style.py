@@ -34,6 +34,14 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
+def plain_logarithms(axis: Any) -> None:
+    """Label a logarithmic axis with plain numbers at 1, 2, 5, 10, 20 and so on."""
+    ticker = load("matplotlib.ticker")
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
 def plain_numbers(axis: Any) -> None:
     """Label a logarithmic axis with plain numbers if it spans less than a power of ten."""
     low, high = axis.get_view_interval()

@@ -22,7 +22,7 @@ def plot_centroid_images(
     clusters: ArrayLike | None = None,
     n_columns: int | None = None,
     limits: tuple[float, float] | None = None,
-    cmap: Any = "gray_r",
+    cmap: Any = "auto",
     axes: Any = None,
 ) -> Any:
     """Draw the centroids of several models as images, corresponding ones in the same place.
@@ -51,8 +51,9 @@ def plot_centroid_images(
     limits : tuple of float, default=None
         Values at the two ends of ``cmap``, or of black and full colour. None: the range of all
         centroids; 0 and 1 for colours.
-    cmap : str or matplotlib Colormap, default="gray_r"
-        Colours of the pixels where these are single numbers.
+    cmap : str or matplotlib Colormap, default="auto"
+        Colors of the pixels where these are single numbers. "auto": large values are dark in
+        drawings, where most pixels are at the low end, and light in photographs.
     axes : sequence of matplotlib Axes, default=None
         Where to draw, one for each model. None: on a new figure.
 

@@ -8,7 +8,7 @@ import numpy as np
 from polymeans._validation import check_integer
 from polymeans.factorization.budget import guaranteed_n_nonzeros
 from polymeans.inspection._matplotlib import axes_or_new
-from polymeans.inspection._models import as_models, check_has, model_names
+from polymeans.inspection._models import as_models, check_has, last_step, model_names
 from polymeans.inspection._style import CURVES, GREY, plain_numbers
 
 
@@ -249,6 +249,7 @@ def plot_operations(
 
 def _cost(model: Any) -> tuple[int, float]:
     """Numbers a model stores, and its inertia."""
+    model = last_step(model)
     check_has(model, "inertia_")
     if hasattr(model, "n_parameters_"):
         return int(model.n_parameters_), float(model.inertia_)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from polymeans.factorization.operator import FastOperator
 from polymeans.inspection._matplotlib import axes_or_sized
-from polymeans.inspection._models import check_has
+from polymeans.inspection._models import check_has, last_step
 from polymeans.inspection._style import GREY, count
 
 #: Pixels of a factor in each direction at most; in larger ones, several entries share a pixel. A
@@ -104,6 +104,7 @@ def plot_factors(operator: Any, *, cmap: Any = "RdBu_r", ax: Any = None) -> Any:
 
 def _factors(operator: Any) -> tuple[Any, ...]:
     """Factors of an operator, a factorization, a fitted model or a list, as CSR arrays."""
+    operator = last_step(operator)
     if isinstance(operator, list | tuple):
         return FastOperator(operator).factors
     if hasattr(operator, "factors"):

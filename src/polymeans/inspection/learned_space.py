@@ -6,9 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polymeans._validation import check_integer
-from polymeans.inspection._labelled_rows import draw_histogram, draw_scatter, n_rows, sample_rows
+from polymeans.inspection._labelled_rows import (
+    draw_histogram,
+    draw_legend,
+    draw_scatter,
+    n_rows,
+    sample_rows,
+)
 from polymeans.inspection._matplotlib import axes_or_new
-from polymeans.inspection._models import check_has
+from polymeans.inspection._models import check_has, unwrapped
 
 #: Spread of the centers in a direction, relative to the largest coordinate of the rows, below which
 #: it counts as rounding: far above errors of float64 coordinates (1e-16), and invisible in a plot.
@@ -73,9 +79,10 @@ def plot_learned_space(
     >>> ax.get_xlabel()
     'direction 0, 9...% of the spread of centers'
     """
+    model, X = unwrapped(model, X)
     check_has(model, "centers_in_space_")
     check_integer("max_points", max_points, 1, "That many rows are drawn at most.")
-    codes = None if y is None else _codes(y, n_rows(X))
+    names, codes = (None, None) if y is None else _codes(y, n_rows(X))
     X, chosen = sample_rows(X, max_points, random_state)
     inside = np.asarray(model.transform(X), dtype=np.float64)
     codes = model.predict(X) if codes is None else codes[chosen]
@@ -83,7 +90,7 @@ def plot_learned_space(
     masses = np.bincount(model.labels_, minlength=len(centers))
     directions, shares = _directions(inside, centers, masses)
     ax = axes_or_new(ax)
-    names = [
+    labels = [
         f"direction {number}, {share:.0%} of the spread of centers"
         for number, share in enumerate(shares)
     ]
@@ -91,8 +98,10 @@ def plot_learned_space(
         draw_histogram(ax, inside @ directions[0], codes, centers @ directions[0])
     else:
         draw_scatter(ax, inside @ directions.T, codes, centers @ directions.T)
-        ax.set_ylabel(names[1])
-    ax.set_xlabel(names[0])
+        ax.set_ylabel(labels[1])
+    ax.set_xlabel(labels[0])
+    if names is not None:
+        draw_legend(ax, names)
     return ax
 
 
@@ -119,12 +128,12 @@ def _directions(
     return found * signs[:, None], shares
 
 
-def _codes(y: ArrayLike, n_samples: int) -> NDArray[np.int64]:
-    """Classes as numbers from 0."""
+def _codes(y: ArrayLike, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Classes in their order, and the number of each row's class."""
     y = np.asarray(y)
     if y.shape != (n_samples,):
         raise ValueError(
             f"y must have one value for each of {n_samples} rows, got shape {y.shape}. Pass the "
             "classes of the rows of X."
         )
-    return np.unique(y, return_inverse=True)[1]
+    return np.unique(y, return_inverse=True)

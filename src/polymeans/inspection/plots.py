@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from polymeans.inspection._matplotlib import axes_or_new
-from polymeans.inspection._models import check_has
-from polymeans.inspection._style import MAIN, SECOND
-
-#: Clusters above which their numbers on the axis would overlap.
-_MOST_NUMBERS = 30
+from polymeans.inspection._models import check_has, last_step
+from polymeans.inspection._tiles import image_colors
+from polymeans.inspection.model_displays import (
+    ClusterSizesDisplay,
+    ConvergenceDisplay,
+    cluster_sizes,
+)
 
 
 def plot_convergence(model: Any, ax: Any = None) -> Any:
@@ -43,24 +45,7 @@ def plot_convergence(model: Any, ax: Any = None) -> Any:
     >>> ax.get_ylabel()
     'inertia'
     """
-    check_has(model, "history_")
-    ax = axes_or_new(ax)
-    history = model.history_
-    iterations = np.arange(1, len(history) + 1)
-    ax.plot(iterations, history["inertia"], color=MAIN, marker=".", label="inertia")
-    ax.set_xlabel("iteration")
-    ax.set_ylabel("inertia", color=MAIN)
-    ax.tick_params(axis="y", labelcolor=MAIN)
-    ax.xaxis.get_major_locator().set_params(integer=True)
-
-    moved = ax.twinx()
-    moved.plot(iterations, history["n_moved"], color=SECOND, ls="--", marker=".", label="moved")
-    # Counts fall by orders of magnitude, and the last is often zero, which has no logarithm.
-    moved.set_yscale("symlog", linthresh=1)
-    moved.set_ylim(bottom=0)
-    moved.set_ylabel("rows that changed cluster", color=SECOND)
-    moved.tick_params(axis="y", labelcolor=SECOND)
-    return ax
+    return ConvergenceDisplay.from_estimator(model, ax=ax).ax_
 
 
 def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
@@ -93,20 +78,7 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     >>> [int(bar.get_height()) for bar in ax.patches]
     [3, 1]
     """
-    check_has(model, "labels_")
-    ax = axes_or_new(ax)
-    order, sizes = _clusters_by_size(model)
-    places = np.arange(len(order))
-    ax.bar(places, sizes[order], color=MAIN, width=0.85)
-    ax.axhline(sizes.mean(), color=SECOND, ls="--", label="equal shares")
-    if len(order) <= _MOST_NUMBERS:
-        ax.set_xticks(places, order)
-    else:
-        ax.set_xticks([])
-    ax.set_xlabel("cluster, by size")
-    ax.set_ylabel("rows")
-    ax.legend(frameon=False)
-    return ax
+    return ClusterSizesDisplay.from_estimator(model, ax=ax).ax_
 
 
 def plot_centers_as_images(
@@ -115,7 +87,7 @@ def plot_centers_as_images(
     *,
     n_columns: int | None = None,
     order: str = "label",
-    cmap: Any = "gray_r",
+    cmap: Any = "auto",
     ax: Any = None,
 ) -> Any:
     """Draw all centroids as small images, side by side.
@@ -130,8 +102,9 @@ def plot_centers_as_images(
         Images in a row. None: about as many as there are rows.
     order : {"label", "size"}, default="label"
         Centroids by number, or those with the most rows first.
-    cmap : str or matplotlib Colormap, default="gray_r"
-        Colours of the pixels.
+    cmap : str or matplotlib Colormap, default="auto"
+        Colors of the pixels. "auto": large values are dark in drawings, where most pixels are at
+        the low end, and light in photographs.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -155,6 +128,7 @@ def plot_centers_as_images(
     >>> ax.images[0].get_array().shape  # 2 x 5 images of 8 x 8, and a gap between them
     (17, 44)
     """
+    model = last_step(model)
     check_has(model, "cluster_centers_")
     if order not in ("label", "size"):
         raise ValueError(f"order must be one of 'label', 'size', got {order!r}.")
@@ -167,7 +141,7 @@ def plot_centers_as_images(
         )
     if order == "size":
         check_has(model, "labels_")
-        centers = centers[_clusters_by_size(model)[0]]
+        centers = centers[np.argsort(-cluster_sizes(model), kind="stable")]
     ax = axes_or_new(ax)
     if n_columns is None:
         n_columns = int(np.ceil(np.sqrt(len(centers))))
@@ -179,15 +153,6 @@ def plot_centers_as_images(
         top = place // n_columns * (height + 1)
         left = place % n_columns * (width + 1)
         mosaic[top : top + height, left : left + width] = center.reshape(height, width)
-    ax.imshow(mosaic, cmap=cmap, interpolation="nearest")
+    ax.imshow(mosaic, cmap=image_colors(cmap, [centers]), interpolation="nearest")
     ax.set_axis_off()
     return ax
-
-
-def _clusters_by_size(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Clusters, the largest first, and the number of rows of each cluster."""
-    centers = getattr(model, "cluster_centers_", None)
-    if centers is None:  # in the space of a kernel; one in the learned space belongs to each
-        centers = getattr(model, "centers_in_space_", None)
-    sizes = np.bincount(model.labels_, minlength=0 if centers is None else len(centers))
-    return np.argsort(-sizes, kind="stable"), sizes

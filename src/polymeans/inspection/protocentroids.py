@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.inspection._matplotlib import axes_or_new
-from polymeans.inspection._models import check_has
+from polymeans.inspection._models import check_has, last_step
 from polymeans.inspection._tiles import ChangePaint, Paint, Tile, number_ticks
 
 BASELINES = ("fitted", "least")
@@ -19,7 +19,7 @@ def plot_protocentroids(
     image_shape: Sequence[int] | None = None,
     baseline: str = "fitted",
     limits: tuple[float, float] | None = None,
-    cmap: Any = "gray_r",
+    cmap: Any = "auto",
     later_cmap: Any = "RdBu_r",
     ax: Any = None,
 ) -> Any:
@@ -43,8 +43,9 @@ def plot_protocentroids(
         minimum zero in each feature, so they are non-negative parts to be added.
     limits : tuple of float, default=None
         Values at the two ends of ``cmap``. None: the range of what is drawn; 0 and 1 for colours.
-    cmap : str or matplotlib Colormap, default="gray_r"
-        Colours of the centroids and of the first set.
+    cmap : str or matplotlib Colormap, default="auto"
+        Colors of the centroids and of the first set. "auto": large values are dark in drawings,
+        where most pixels are at the low end, and light in photographs.
     later_cmap : str or matplotlib Colormap, default="RdBu_r"
         Colours of the other sets where they are drawn as changes. The middle means no change: 0 in
         a sum, 1 in a product. In images with colours, it is grey.
@@ -73,6 +74,7 @@ def plot_protocentroids(
     >>> len(ax.images)  # two sets and the table
     3
     """
+    model = last_step(model)
     for attribute in ("protocentroids_", "labels_", "aggregator"):
         check_has(model, attribute)
     if baseline not in BASELINES:

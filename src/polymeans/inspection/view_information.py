@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import normalized_mutual_info_score
 
 from polymeans.inspection._matplotlib import axes_or_sized
+from polymeans.inspection._models import last_step
 from polymeans.inspection.views import check_views
 
 #: Values above this are written in white, because their cell is dark.
@@ -69,7 +70,7 @@ def plot_view_information(
     >>> ax.images[0].get_array().shape  # two views; with themselves, arms and legs
     (2, 4)
     """
-    labels = model_or_labels
+    labels = last_step(model_or_labels)
     if hasattr(labels, "fit"):
         check_views(labels)
         labels = labels.labels_per_view_

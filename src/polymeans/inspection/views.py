@@ -7,14 +7,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polymeans._validation import check_integer
-from polymeans.inspection._labelled_rows import draw_histogram, draw_scatter, n_rows, sample_rows
+from polymeans.inspection._labelled_rows import (
+    draw_histogram,
+    draw_legend,
+    draw_scatter,
+    n_rows,
+    sample_rows,
+)
 from polymeans.inspection._matplotlib import axes_or_sized, load
-from polymeans.inspection._models import check_has
+from polymeans.inspection._models import check_has, last_step, unwrapped
 from polymeans.inspection._style import count
 from polymeans.inspection._tiles import Paint, Tile, number_ticks
 
 #: Panels side by side at most, and the width and height of one in inches.
 _MOST_COLUMNS, _PANEL = 3, (3.6, 3.6)
+
+#: Images of one view side by side at most.
+_MOST_IMAGES = 10
 
 
 def plot_views(
@@ -75,11 +84,14 @@ def plot_views(
     view 0: 3 clusters, 2 dimensions
     ...% of the variance
     """
+    model, X = unwrapped(model, X)
     check_views(model)
     check_integer("max_points", max_points, 1, "That many rows are drawn at most.")
-    shown = None if labels is None else _check_labels(labels, n_rows(X), model.n_views_)
+    names: list[NDArray[Any]] = []
+    if labels is not None:
+        names, given = _check_labels(labels, n_rows(X), model.n_views_)
     X, chosen = sample_rows(X, max_points, random_state)
-    shown = model.predict_views(X) if shown is None else shown[chosen]
+    shown = model.predict_views(X) if labels is None else given[chosen]
     axes = _panels(axes, model.n_views_)
     for s, (ax, column) in enumerate(zip(axes, shown.T)):
         inside = model.transform_view(X, s)
@@ -92,6 +104,9 @@ def plot_views(
         else:
             draw_scatter(ax, inside, column, centers)
         ax.set_title(f"{_caption(model, s)}\n{_share(model, s)}", fontsize="medium")
+        # The same classes in all panels are named once.
+        if names and (np.asarray(labels).ndim > 1 or s == model.n_views_ - 1):
+            draw_legend(ax, names[s])
     return axes
 
 
@@ -100,7 +115,7 @@ def plot_view_images(
     image_shape: Sequence[int],
     *,
     limits: tuple[float, float] | None = None,
-    cmap: Any = "gray_r",
+    cmap: Any = "auto",
     ax: Any = None,
 ) -> Any:
     """Draw the centers of each view as images, one line for each view.
@@ -121,8 +136,9 @@ def plot_view_images(
     limits : tuple of float, default=None
         Values at the two ends of ``cmap``, or of black and full colour: what pixels of the data
         can be, such as ``(0, 255)``. None: the range of all centers; 0 and 1 for colours.
-    cmap : str or matplotlib Colormap, default="gray_r"
-        Colours of the pixels where these are single numbers.
+    cmap : str or matplotlib Colormap, default="auto"
+        Colors of the pixels where these are single numbers. "auto": large values are dark in
+        drawings, where most pixels are at the low end, and light in photographs.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -149,27 +165,33 @@ def plot_view_images(
     >>> len(ax.images), ax.get_yticklabels()[0].get_text().splitlines()
     (2, ['view 0', '3 clusters', '...% of the variance'])
     """
+    model = last_step(model)
     check_views(model)
     views = [np.asarray(centers, dtype=np.float64) for centers in model.centers_per_view_]
     tile = Tile(image_shape, views[0].shape[1])
     paint = Paint(cmap, limits, views, tile)
-    most = max(map(len, views))
-    ax = axes_or_sized(ax, (2.5 + 0.9 * most, 0.6 + 1.1 * len(views) * tile.height / tile.width))
-    # Gaps between lines are wider than those between images.
+    # More clusters than fit into a line go on in the next one.
+    most = min(max(map(len, views)), _MOST_IMAGES)
+    n_lines = [-(-len(centers) // most) for centers in views]
+    heights = [tile.top(n) - tile.gaps[0] for n in n_lines]
+    inches = 1.1 * sum(n_lines) * tile.height / tile.width
+    ax = axes_or_sized(ax, (2.5 + 0.9 * most, 0.6 + inches))
+    # Gaps between views are wider than those between images.
     gap = 3 * tile.gaps[0]
-    tops = [s * (tile.height + gap) for s in range(len(views))]
+    tops = [sum(heights[:s]) + s * gap for s in range(len(views))]
     for top, centers, column in zip(tops, views, model.labels_per_view_.T):
         used = np.bincount(column, minlength=len(centers)) > 0
-        paint.draw(ax, centers, used, len(centers), (0, top))
+        paint.draw(ax, centers, used, most, (0, top))
     ax.set_xlim(0, tile.left(most) - tile.gaps[1])
-    ax.set_ylim(tops[-1] + tile.height, 0)
+    ax.set_ylim(tops[-1] + heights[-1], 0)
     captions = [
         f"view {s}\n{count(len(centers), 'cluster')}\n{_share(model, s)}"
         for s, centers in enumerate(views)
     ]
-    ax.set_yticks([top + tile.height / 2 for top in tops], captions)
+    middles = [top + height / 2 for top, height in zip(tops, heights)]
+    ax.set_yticks(middles, captions)
     ax.set_xticks(*number_ticks([tile.left(c) + tile.width / 2 for c in range(most)]))
-    ax.set_xlabel("cluster")
+    ax.set_xlabel("cluster" if max(n_lines) == 1 else f"cluster, {most} in a line")
     ax.set_aspect("equal")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -227,8 +249,10 @@ def check_views(model: Any) -> None:
         )
 
 
-def _check_labels(labels: Any, n_samples: int, n_views: int) -> NDArray[np.int64]:
-    """Labels as codes, one column for each view."""
+def _check_labels(
+    labels: Any, n_samples: int, n_views: int
+) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
+    """Classes of each view in their order, and labels as codes, one column for each view."""
     labels = np.asarray(labels)
     if labels.ndim == 1:
         labels = np.repeat(labels[:, None], n_views, axis=1)
@@ -237,5 +261,5 @@ def _check_labels(labels: Any, n_samples: int, n_views: int) -> NDArray[np.int64
             f"labels must have one value for each of {n_samples} rows, or one for each of "
             f"{n_views} views as well, got shape {labels.shape}. Pass labels of the rows of X."
         )
-    coded = [np.unique(column, return_inverse=True)[1] for column in labels.T]
-    return np.stack(coded, axis=1)
+    coded = [np.unique(column, return_inverse=True) for column in labels.T]
+    return [names for names, _ in coded], np.stack([codes for _, codes in coded], axis=1)

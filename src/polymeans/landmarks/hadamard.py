@@ -17,6 +17,11 @@ from polymeans.landmarks.kernel_features import LandmarkFeatures
 SEEDS = ("uniform", "k-means")
 
 
+def padded(n_features: int) -> int:
+    """Size of the Hadamard matrix for rows of so many features: the next power of two."""
+    return 1 << (n_features - 1).bit_length()
+
+
 class HadamardLandmarks:
     """Landmarks ``H D_v``, block by block: a seed ``v`` with the signs of a Hadamard matrix's rows.
 
@@ -26,7 +31,7 @@ class HadamardLandmarks:
     picks : list of ndarray
         Rows of H in each block.
     size : int
-        Of H, a power of two of at least n_features.
+        Of H, see :func:`padded`.
     """
 
     def __init__(self, seeds: NDArray[Any], picks: list[NDArray[np.int64]], size: int) -> None:
@@ -173,12 +178,18 @@ class HadamardNystroem(LandmarkFeatures):
 
     def _find_landmarks(self, X: Any) -> HadamardLandmarks:
         rng = check_seed(self.random_state)
-        size = 1 << (X.shape[1] - 1).bit_length()
+        size = padded(X.shape[1])
         n_blocks = -(-int(self.n_components) // size)
         self.seeds_ = self._find_seeds(X, n_blocks, rng)
         n_last = int(self.n_components) - (n_blocks - 1) * size
         last = np.sort(rng.permutation(size - 1)[: n_last - 1] + 1)
-        picks = [np.arange(size)] * (n_blocks - 1) + [np.concatenate([[0], last])]
+        self._last_picks = np.concatenate([[0], last])
+        return self._landmarks_again()
+
+    def _landmarks_again(self) -> HadamardLandmarks:
+        n_blocks, n_features = self.seeds_.shape
+        size = padded(n_features)
+        picks = [np.arange(size)] * (n_blocks - 1) + [self._last_picks]
         return HadamardLandmarks(self.seeds_, picks, size)
 
     def _find_seeds(self, X: Any, n_blocks: int, rng: Any) -> NDArray[Any]:

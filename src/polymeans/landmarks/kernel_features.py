@@ -47,8 +47,8 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     """Base of the Nyström transformers: kernels, and features from kernel values with landmarks.
 
     Subclasses define ``_find_landmarks(X)``, which returns an object with ``centers``, ``squares``
-    and ``products(X)``, and ``_limited_by_rows()``: whether there can be no more landmarks
-    than rows.
+    and ``products(X)``, ``_landmarks_again()``, which makes it from the attributes of a fitted
+    estimator, and ``_limited_by_rows()``: whether there can be no more landmarks than rows.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -156,6 +156,15 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: part for name, part in state.items() if name != "_landmarks"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "components_" in vars(self):
+            self._landmarks = self._landmarks_again()
 
     # --- kernels -----------------------------------------------------------------------------
 

@@ -211,6 +211,18 @@ class ClusterNeighbors(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        index = state.pop("_index", None)
+        # The index sorts rows; in their own order they are what it was made of.
+        return state if index is None else {**state, "_rows": index.rows[np.argsort(index.numbers)]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rows = state.get("_rows")
+        super().__setstate__({name: part for name, part in state.items() if name != "_rows"})
+        if rows is not None:
+            self._index = InvertedFile(rows, self.labels_, self.clusterer_)
+
     def _check_parameters(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1)
         if not is_name(self.n_probe, "exact"):

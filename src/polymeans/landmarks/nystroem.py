@@ -135,6 +135,9 @@ class ClusterNystroem(LandmarkFeatures):
             self.clusterer_ = fitted_clusterer(self.clusterer, lambda: self._default(X), X)
         return Landmarks(self.clusterer_)
 
+    def _landmarks_again(self) -> Landmarks:
+        return Landmarks(self.clusterer_)
+
     def _default(self, X: Any) -> Any:
         from polymeans.quick import QuickKMeans
 

@@ -38,6 +38,20 @@ class LabelingsConfusion:
     true_columns: NDArray[np.int64]
     pred_columns: NDArray[np.int64]
 
+    def __str__(self) -> str:
+        """The scores as a table; matched pairs are marked by a star."""
+        starred = set(zip(self.true_columns.tolist(), self.pred_columns.tolist()))
+        n_true, n_pred = self.scores.shape
+        lines = ["".rjust(8) + "".join(f"found {j}".rjust(10) for j in range(n_pred))]
+        for i in range(n_true):
+            cells = [
+                f"{self.scores[i, j]:.3f}{'*' if (i, j) in starred else ' '}".rjust(10)
+                for j in range(n_pred)
+            ]
+            lines.append(f"known {i}".ljust(8) + "".join(cells))
+        lines.append(f"mean {self.mean:.3f}, lowest {self.minimum:.3f} (* matched)")
+        return "\n".join(lines)
+
     @property
     def matched(self) -> NDArray[np.float64]:
         """Score of each matched pair of labelings."""

@@ -36,7 +36,7 @@ class Outcome:
 
 
 def automatic_start(
-    runner: BaseRunner, resolution: float, rng: np.random.Generator
+    runner: BaseRunner, resolution: float, rng: np.random.Generator, verbose: int = 0
 ) -> tuple[NDArray[np.float64], "Views | None", Outcome]:
     """Centers and subspaces of the chosen views, in engine coordinates, and the choice.
 
@@ -45,7 +45,7 @@ def automatic_start(
     """
     map_ = running_threads().map
     reduced = reduce_rows(runner, 2 * MAX_COMPONENTS, rng)
-    choice = choose_views(reduced.points, reduced.weights, resolution, rng, map_)
+    choice = choose_views(reduced.points, reduced.weights, resolution, rng, map_, verbose)
     outcome = Outcome((), [p.as_row() for p in choice.proposals], False)
     if not choice.sizes:
         return reduced.mean[None, :], None, outcome

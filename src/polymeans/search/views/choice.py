@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans._progress import Steps
 from polymeans.search.views.gain import entropy
 from polymeans.search.views.independent_components import CONTRASTS
 from polymeans.search.views.proposals import Proposal, propose
@@ -39,6 +40,7 @@ def choose_views(
     resolution: float,
     rng: np.random.Generator,
     map_: Callable[..., list[list[Proposal]]],
+    verbose: int = 0,
 ) -> Choice:
     """The set of views with the largest gain, unless a simpler one has as much information.
 
@@ -52,6 +54,8 @@ def choose_views(
     rng : Generator
     map_ : callable
         Applies a function to a list of tasks.
+    verbose : int, default=0
+        Above 0, each proposal is logged.
 
     Returns
     -------
@@ -69,9 +73,16 @@ def choose_views(
     tasks = list(zip(jobs, rng.spawn(len(jobs))))
     # The longest first, so that threads end at about the same time.
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i][0][0])
-    found = map_(
-        lambda i: propose(points, counted, variances, floor, *tasks[i][0], tasks[i][1]), order
-    )
+    with Steps("views", len(tasks), verbose) as steps:
+
+        def proposed(i: int) -> list[Proposal]:
+            (q, contrast), generator = tasks[i]
+            made = propose(points, counted, variances, floor, q, contrast, generator)
+            sizes = [p.sizes for p in made if p.views]
+            steps.advance(f"{q} components, {contrast}: {sizes or 'no views'}")
+            return made
+
+        found = map_(proposed, order)
     proposals = [p for pair in found for p in pair if p.views]
     for proposal in proposals:
         _measure(proposal, counted)

@@ -1,0 +1,3 @@
+"""The version of the library; a module of its own, so that asking for it imports nothing else."""
+
+__version__ = "0.1.0"

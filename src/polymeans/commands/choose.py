@@ -1,0 +1,62 @@
+"""``polymeans choose``: a number of clusters for the rows of a file."""
+
+import argparse
+from typing import Any
+
+from polymeans.commands.errors import UsageError
+from polymeans.commands.options import add_common, add_rows, add_seed, numbers
+from polymeans.commands.terminal import progress, say, say_json
+
+_ABOUT = "Choose a number of clusters for the rows of a file; that there are none is an answer."
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("choose", help="choose a number of clusters", description=_ABOUT)
+    add_rows(parser)
+    parser.add_argument(
+        "-k",
+        "--clusters",
+        type=numbers,
+        default=range(2, 21),
+        metavar="K",
+        help="numbers to compare: 2-20 or 4,8,16 (default: 2-20)",
+    )
+    add_seed(parser)
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read, choose, print."""
+    if options.text and (options.columns or options.scale):
+        raise UsageError("--text is for texts alone", "leave out --columns and --scale")
+    from polymeans.commands.parts import part
+    from polymeans.commands.readers import open_table
+    from polymeans.commands.readers.table import Request
+    from polymeans.commands.recipe import make_recipe
+
+    choose = part("choose_n_clusters")
+    request = Request(columns=options.columns, text=options.text)
+    with open_table(options, request) as table:
+        _, rows = make_recipe(table, request, options.scale)
+        settings: dict[str, Any] = {"random_state": options.seed, "n_threads": options.threads}
+        if options.text:
+            from polymeans import KMeans
+
+            settings["estimator"] = KMeans(metric="cosine")
+        with progress("choosing", options.quiet) as bar:
+            if bar is not None:
+                settings["progress"] = bar
+            choice = choose(rows, options.clusters, **settings)
+    if options.json:
+        say_json(
+            {"best": choice.best_, "choices": choice.choices_, "table": records(choice.table_)}
+        )
+    else:
+        say(str(choice))
+
+
+def records(table: Any) -> list[dict[str, Any]]:
+    """A structured array as objects."""
+    return [dict(zip(table.dtype.names, row.tolist())) for row in table]

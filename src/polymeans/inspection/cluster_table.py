@@ -1,0 +1,384 @@
+"""The result of :func:`polymeans.describe`: a row a cluster, as data, text, HTML or frame."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from html import escape
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polymeans._validation import check_choice
+
+LIBRARIES = ("pandas", "polars")
+
+#: Fields of a row that have several values.
+_LISTS = ("features", "representatives", "suspects")
+
+#: Features of a cluster in a line of text.
+_SHOWN_FEATURES = 3
+
+#: Characters of a feature's name in a line of text.
+_LONGEST_NAME = 24
+
+
+@dataclass(frozen=True)
+class FeatureDifference:
+    """A feature that sets a cluster apart.
+
+    Parameters
+    ----------
+    name : str
+        Of the feature.
+    index : int
+        Its number.
+    difference : float
+        Mean of the cluster less that of all rows, in standard deviations of all rows.
+    mean : float
+        Mean of the cluster's rows.
+    overall : float
+        Mean of all rows.
+    """
+
+    name: str
+    index: int
+    difference: float
+    mean: float
+    overall: float
+
+
+@dataclass(frozen=True)
+class ClusterRow:
+    """What is said about one cluster.
+
+    Parameters
+    ----------
+    clustering : str
+        Which grouping it belongs to: "clusters", "cells", "set 0", "view 1", ...
+    cluster : int
+        Its label.
+    title : str
+        The label in words: for cells, the protocentroids that it is made of.
+    size : int
+        Number of rows.
+    weight : float
+        Their total weight; their number without weights.
+    share : float
+        Share of the weight of all rows.
+    spread : float
+        Mean distance of its rows to the centroid.
+    separation : float
+        Distance to the nearest other centroid; 0 if there is none.
+    nearest : int
+        Label of that centroid; -1 if there is none.
+    silhouette : float
+        Mean simplified silhouette of its rows, from -1 to 1.
+    features : tuple of FeatureDifference
+        Features that set it apart, the most distinctive first.
+    representatives : tuple of int
+        Numbers of the rows nearest to the centroid, the nearest first.
+    suspects : tuple of int
+        Numbers of the rows farthest from it, the farthest first.
+    """
+
+    clustering: str
+    cluster: int
+    title: str
+    size: int
+    weight: float
+    share: float
+    spread: float
+    separation: float
+    nearest: int
+    silhouette: float
+    features: tuple[FeatureDifference, ...]
+    representatives: tuple[int, ...]
+    suspects: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Crosstab:
+    """Rows of each cluster with each value of a column.
+
+    Parameters
+    ----------
+    clustering : str
+        Which grouping.
+    column : str
+        Name of the column.
+    values : tuple of str
+        Its values, sorted; missing ones last, as "missing".
+    weights : ndarray of shape (n_clusters, n_values)
+        Total weight of the rows; their number without weights.
+    """
+
+    clustering: str
+    column: str
+    values: tuple[str, ...]
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClusteringSummary:
+    """What is said about one grouping of the rows.
+
+    Parameters
+    ----------
+    name : str
+        "clusters", "cells", "set 0", "view 1", ...
+    kind : {"clusters", "cells", "set", "view"}
+        What its clusters are.
+    n_clusters : int
+        Their number, with those that have no rows.
+    n_empty : int
+        Clusters without rows.
+    metric : {"euclidean", "cosine"}
+        How distances are measured.
+    space : str
+        In which coordinates, in words.
+    inertia : float
+        Weighted squared (or cosine) distances to the centroids.
+    silhouette : float or None
+        Mean simplified silhouette, see :func:`polymeans.metrics.centroid_quality`.
+    calinski_harabasz : float or None
+        Explained over unexplained scatter; the larger, the better.
+    davies_bouldin : float or None
+        Spreads over separation; the smaller, the better.
+    """
+
+    name: str
+    kind: str
+    n_clusters: int
+    n_empty: int
+    metric: str
+    space: str
+    inertia: float
+    silhouette: float | None
+    calinski_harabasz: float | None
+    davies_bouldin: float | None
+
+
+@dataclass(frozen=True)
+class ClusterTable:
+    """A row for each cluster; shows itself as text in a terminal and as a table in a notebook.
+
+    Parameters
+    ----------
+    rows : tuple of ClusterRow
+        All clusters of all groupings.
+    clusterings : tuple of ClusteringSummary
+        The groupings: one for most estimators, one for each view of
+        :class:`~polymeans.NonRedundantKMeans`, cells and one for each set of
+        :class:`~polymeans.KhatriRaoKMeans`.
+    model : str
+        Name of the estimator's class.
+    n_samples : int
+        Number of rows that were described.
+    crosstabs : tuple of Crosstab
+        One for each grouping and each given column.
+    notes : tuple of str
+        What could not be said, and why.
+    frame_library : str or None
+        Library of the frame that was described.
+    """
+
+    rows: tuple[ClusterRow, ...]
+    clusterings: tuple[ClusteringSummary, ...]
+    model: str
+    n_samples: int
+    crosstabs: tuple[Crosstab, ...] = ()
+    notes: tuple[str, ...] = ()
+    frame_library: str | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ClusterRow]:
+        return iter(self.rows)
+
+    def of(self, clustering: str) -> tuple[ClusterRow, ...]:
+        """Rows of one grouping.
+
+        Parameters
+        ----------
+        clustering : str
+            Its name, such as "clusters" or "view 0".
+
+        Returns
+        -------
+        rows : tuple of ClusterRow
+            In the order of their labels.
+        """
+        check_choice("clustering", clustering, tuple(part.name for part in self.clusterings))
+        return tuple(row for row in self.rows if row.clustering == clustering)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as plain lists, numbers and strings.
+
+        Returns
+        -------
+        table : dict
+            It can be written as JSON.
+        """
+        content = asdict(self)
+        for crosstab in content["crosstabs"]:
+            crosstab["weights"] = crosstab["weights"].tolist()
+        return content
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The table as a frame, one row for each cluster.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"} or None, default=None
+            Whose frame. None: that of the described frame; else pandas if it is installed, else
+            polars.
+
+        Returns
+        -------
+        frame : DataFrame
+            Features are text; representatives and suspects are lists of row numbers.
+        """
+        return _make_frame(library or self.frame_library, self._columns())
+
+    def crosstab_frame(self, column: str | None = None, library: str | None = None) -> Any:
+        """Rows of each cluster with each value of a column, as a frame.
+
+        Parameters
+        ----------
+        column : str or None, default=None
+            Name of the column. None: the first one.
+        library : {"pandas", "polars"} or None, default=None
+            Whose frame. None: that of the described frame; else pandas if it is installed, else
+            polars.
+
+        Returns
+        -------
+        frame : DataFrame
+            Columns "clustering" and "cluster", and one for each value.
+        """
+        names = tuple(dict.fromkeys(part.column for part in self.crosstabs))
+        if not names:
+            raise ValueError("There is no crosstab: pass y to describe, a label for each row.")
+        if column is None:
+            column = names[0]
+        check_choice("column", column, names)
+        parts = [part for part in self.crosstabs if part.column == column]
+        columns: dict[str, list[Any]] = {
+            "clustering": [part.clustering for part in parts for _ in part.weights],
+            "cluster": [c for part in parts for c in range(len(part.weights))],
+        }
+        weights = np.concatenate([part.weights for part in parts])
+        for value, counts in zip(parts[0].values, weights.T):
+            columns[value] = counts.tolist()
+        return _make_frame(library or self.frame_library, columns)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = [name for name in ClusterRow.__dataclass_fields__ if name not in _LISTS]
+        columns = {name: [getattr(row, name) for row in self.rows] for name in names}
+        columns["features"] = [feature_text(row, len(row.features)) for row in self.rows]
+        columns["representatives"] = [list(row.representatives) for row in self.rows]
+        columns["suspects"] = [list(row.suspects) for row in self.rows]
+        return columns
+
+    def __str__(self) -> str:
+        lines = []
+        for part in self.clusterings:
+            lines += [self._sentence(part), *_aligned(self._cells(part)), ""]
+        return "\n".join([*lines, *self.notes]).rstrip()
+
+    def _repr_html_(self) -> str:
+        parts = ['<div style="overflow-x:auto">']
+        for part in self.clusterings:
+            header, *body = self._cells(part)
+            parts.append(f"<table><caption>{escape(self._sentence(part))}</caption><thead><tr>")
+            parts += [f'<th scope="col">{escape(cell)}</th>' for cell in header]
+            parts.append("</tr></thead><tbody>")
+            for cells in body:
+                line = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+                parts.append(f"<tr>{line}</tr>")
+            parts.append("</tbody></table>")
+        parts += [f"<p>{escape(note)}</p>" for note in self.notes]
+        return "".join([*parts, "</div>"])
+
+    def _sentence(self, part: ClusteringSummary) -> str:
+        kinds = {"clusters": "clusters", "cells": "cells", "view": "clusters", "set": "members"}
+        what = kinds[part.kind] if part.n_clusters != 1 else kinds[part.kind][:-1]
+        named = "" if part.kind in ("clusters", "cells") else f"{part.name}: "
+        quality = ""
+        if part.silhouette is not None:
+            quality = f", simplified silhouette {part.silhouette:.2f}"
+        return (
+            f"{self.model}: {named}{self.n_samples} rows in {part.n_clusters} {what}, "
+            f"{part.metric} distances {part.space}{quality}"
+        )
+
+    def _cells(self, part: ClusteringSummary) -> list[list[str]]:
+        header = ["cluster", "size", "share", "spread", "separation", "silhouette"]
+        cells = [[*header, "features", "nearest rows", "farthest rows"]]
+        for row in self.of(part.name):
+            cells.append(
+                [
+                    row.title,
+                    str(row.size),
+                    f"{row.share:.1%}",
+                    f"{row.spread:.3g}",
+                    f"{row.separation:.3g}" + (f" to {row.nearest}" if row.nearest >= 0 else ""),
+                    f"{row.silhouette:.2f}",
+                    feature_text(row, _SHOWN_FEATURES),
+                    " ".join(map(str, row.representatives[:3])),
+                    " ".join(map(str, row.suspects[:3])),
+                ]
+            )
+        return cells
+
+
+def feature_text(row: ClusterRow, n: int) -> str:
+    """Features in a line: names, and by how many standard deviations they differ.
+
+    Parameters
+    ----------
+    row : ClusterRow
+    n : int
+        Features at most.
+
+    Returns
+    -------
+    str
+    """
+    shown = [f"{_one_line(feature.name)} {feature.difference:+.1f}" for feature in row.features[:n]]
+    return ", ".join(shown)
+
+
+def _one_line(name: str) -> str:
+    """A name without line breaks and control characters, cut if it is long."""
+    name = "".join(character if character.isprintable() else " " for character in name)
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _aligned(cells: list[list[str]]) -> list[str]:
+    """Lines of a table, numbers to the right and text to the left."""
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    numbers = {1, 2, 3, 5}
+    return [
+        "  ".join(
+            cell.rjust(width) if place in numbers else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in cells
+    ]
+
+
+def _make_frame(library: str | None, columns: dict[str, list[Any]]) -> Any:
+    if library is not None:
+        check_choice("library", library, LIBRARIES)
+    for name in LIBRARIES if library is None else (library,):
+        try:
+            return import_module(name).DataFrame(columns)
+        except ImportError:
+            continue
+    raise ImportError(
+        f"Frames need {library or 'pandas or polars'}: pip install {library or 'pandas'}. "
+        "Without one, to_dict() has the same content."
+    )

@@ -1,0 +1,39 @@
+"""Commands as users run them: in a process of their own."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+
+@dataclass
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    notes: str
+
+
+def polymeans(*arguments, folder, stdin=None, before=None, **environment):
+    """Run a command in a folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "polymeans", *map(str, arguments)],
+        cwd=folder,
+        input=stdin,
+        capture_output=True,
+        preexec_fn=before,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def check_error(done, *parts, code=1):
+    """One line with a reason and a hint, and nothing on the standard output."""
+    assert done.code == code, done
+    assert done.out == ""
+    assert len(done.notes.splitlines()) == 1, done.notes
+    assert done.notes.startswith("polymeans: error: ")
+    assert "(hint: " in done.notes
+    for part in parts:
+        assert part in done.notes

@@ -1,0 +1,103 @@
+"""Estimates of memory: beside measured peaks, for every estimator."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from polymeans import (
+    KhatriRaoKMeans,
+    KMeans,
+    L1KMeans,
+    NonRedundantKMeans,
+    QuickKMeans,
+    TransformedKMeans,
+    memory_estimate,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+BRIEF = {"max_iter": 3, "random_state": 0, "n_threads": 2}
+
+ESTIMATORS = {
+    "few": lambda: KMeans(16, **BRIEF),
+    "many": lambda: KMeans(300, **BRIEF),
+    "lloyd": lambda: KMeans(100, algorithm="lloyd", **BRIEF),
+    "elkan": lambda: KMeans(100, algorithm="elkan", **BRIEF),
+    "cosine": lambda: KMeans(40, metric="cosine", **BRIEF),
+    "l1": lambda: L1KMeans(40, **BRIEF),
+    "quick": lambda: QuickKMeans(40, effort=0.1, **BRIEF),
+    "sum": lambda: KhatriRaoKMeans((4, 8), effort=0.05, **BRIEF),
+    "product": lambda: KhatriRaoKMeans((4, 8), aggregator="product", effort=0.05, **BRIEF),
+    "views": lambda: NonRedundantKMeans((3, 4), effort=0.05, **BRIEF),
+    "transformed": lambda: TransformedKMeans(10, n_init=1, **BRIEF),
+}
+SPARSE = ("few", "many", "lloyd", "cosine", "l1", "quick")
+
+
+def peak_of(model, X):
+    """Bytes that a fit adds to the rows at its peak."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        model.fit(X)
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimates_are_near_measured_peaks(name, dtype):
+    make = ESTIMATORS[name]
+    X = np.random.default_rng(0).normal(size=(20_000, 24)).astype(dtype)
+    make().fit(X[:1000])  # kernels are compiled before anything is measured
+    estimate = memory_estimate(X.shape, make(), dtype=dtype)
+    assert estimate.rows == X.nbytes
+    assert 0.95 < estimate.fit / peak_of(make(), X) < 2.2
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_estimates_for_sparse_rows(name):
+    make = ESTIMATORS[name]
+    X = sp.random(10_000, 1500, 0.01, "csr", random_state=0)
+    make().fit(X[:1000])
+    estimate = memory_estimate(X.shape, make(), density=0.01)
+    stored = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    assert estimate.rows == pytest.approx(stored, rel=0.01)
+    assert 0.9 < estimate.fit / peak_of(make(), X) < 2.5
+
+
+def test_a_number_is_kmeans():
+    assert memory_estimate((1000, 10), 5) == memory_estimate((1000, 10), KMeans(5))
+    estimate = memory_estimate((1000, 10), 5)
+    assert estimate.peak == estimate.rows + estimate.fit
+    assert estimate.model == 5 * 10 * 8 + 1000 * 4
+    assert "rows 80.0 kB" in str(estimate)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        ((5,), {}, "shape must be"),
+        (((5, 0),), {}, r"shape\[1\] must be"),
+        (((5, 5), 0), {}, "estimator must be"),
+        (((5, 5), "KMeans"), {}, "estimator must be one of"),
+        (((5, 5),), {"density": 0.0}, "density must be"),
+        (((5, 5),), {"density": 2}, "density must be"),
+        (((5, 5), NonRedundantKMeans("auto")), {}, "leaves the number of clusters open"),
+        (((5, 5), KhatriRaoKMeans()), {"density": 0.1}, "Fit a tenth of the rows"),
+    ],
+)
+def test_errors_say_what_to_do(arguments, options, words):
+    with pytest.raises((ValueError, TypeError, NotImplementedError), match=words):
+        memory_estimate(*arguments, **options)
+
+
+def test_kernels_take_all_pairs_of_rows():
+    estimate = memory_estimate((2000, 5), TransformedKMeans(3, kernel="rbf", n_init=1))
+    X = np.random.default_rng(0).normal(size=(2000, 5))
+    make = TransformedKMeans(3, kernel="rbf", n_init=1, random_state=0)
+    make.fit(X[:200])
+    assert 0.6 < estimate.fit / peak_of(make, X) < 2.5
