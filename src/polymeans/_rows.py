@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -136,18 +136,19 @@ def _rows_to_fit(estimator: Any, X: Any, sample_weight: Any) -> FitRows:
 
 def checked_blocks(
     estimator: Any, X: Any, sample_weight: Any = None
-) -> Iterator[tuple[Rows, NDArray[np.float64]]]:
+) -> Generator[tuple[Rows, NDArray[np.float64]], None, None]:
     """Blocks of rows for a fitted estimator, and their weights, one after the other.
 
     They are checked against what was fitted at once, and read later.
     """
     blocks = _matching_blocks(estimator, X, reset=False)
-    return _with_weights(blocks, weights_beside(sample_weight, blocks))
+    return with_weights(blocks, weights_beside(sample_weight, blocks))
 
 
-def _with_weights(
+def with_weights(
     blocks: CheckedBlocks, given: NDArray[np.float64] | None
-) -> Iterator[tuple[Rows, NDArray[np.float64]]]:
+) -> Generator[tuple[Rows, NDArray[np.float64]], None, None]:
+    """Blocks one after the other, with their own weights, those given for all rows, or ones."""
     first = 0
     with closing(read_ahead(blocks)) as ahead:
         for block in ahead:

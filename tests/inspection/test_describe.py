@@ -311,6 +311,27 @@ def test_a_clustering_of_another_library():
     assert sum(row.size for row in describe(model, X)) == N_ROWS
 
 
+def test_what_a_selector_has_chosen():
+    from polymeans import KhatriRaoSelector
+
+    X = rows("dense")
+    model = KhatriRaoSelector(6, effort=0.05, random_state=0).fit(X)
+    table = describe(model, X)
+    assert table.model == type(model.best_estimator_).__name__
+    assert sum(row.size for row in table.of(table.clusterings[0].name)) == N_ROWS
+
+
+def test_models_that_were_kept_or_learned_from_batches():
+    import pickle
+
+    X = rows("dense")
+    model = KMeans(3, random_state=0).partial_fit(X[:100]).partial_fit(X[100:])
+    table = describe(model, X)
+    assert [row.size for row in table] == np.bincount(model.predict(X)).tolist()
+    again = describe(pickle.loads(pickle.dumps(model)), X)
+    assert again.to_dict() == table.to_dict()
+
+
 # --- hostile values ----------------------------------------------------------------------------
 
 

@@ -53,6 +53,17 @@ def test_chunks_are_described_like_rows_in_memory(name):
         np.testing.assert_allclose(found.crosstabs[0].weights, expected.crosstabs[0].weights)
 
 
+def test_models_fitted_to_chunks_get_other_numbers():
+    from polymeans import KMeans, relabel
+
+    X = da.from_array(rows("dense"), chunks=(80, -1))
+    model = KMeans(4, random_state=0).fit(X)
+    found = relabel(model)
+    assert (np.diff(np.bincount(found.labels_)) <= 0).all()
+    np.testing.assert_array_equal(found.predict(rows("dense")), found.labels_)
+    assert sum(row.size for row in describe(model, X)) == N_ROWS
+
+
 def test_reports_and_nearest_rows():
     collection = next(collections())
     model = fitted("kmeans")

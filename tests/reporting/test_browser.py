@@ -216,6 +216,38 @@ def test_dark_mode_follows_the_reader(visit, iris, scheme):
     assert (brightness(page, "body", "backgroundColor") < 80) == is_dark
 
 
+#: Least ratio of luminances of text and ground that the WCAG (level AA) ask for.
+CONTRAST = 4.5
+
+LUMINANCES = """selectors => {
+  const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = e => {
+    for (; e; e = e.parentElement) {
+      const color = parse(getComputedStyle(e).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  return selectors.map(s => {
+    const e = document.querySelector(s);
+    const [a, b] = [light(parse(getComputedStyle(e).color)), light(ground(e))];
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read(visit, iris, scheme):
+    page = visit(iris, color_scheme=scheme)
+    selectors = [".lead", ".over", "h1", ".figure dt", ".figure small", ".hint", ".count", "footer"]
+    selectors += [".chips .up", ".chips .down", "thead th", ".facts dt", ".default td", ".center"]
+    found = page.evaluate(LUMINANCES, selectors)
+    assert {s: ratio for s, ratio in zip(selectors, found) if ratio < CONTRAST} == {}
+
+
 @pytest.mark.parametrize("width", [1280, 768, 390])
 def test_no_page_is_wider_than_the_screen(visit, iris, digits, width):
     for found in (iris, digits):

@@ -1,5 +1,7 @@
 """Reports: content as plain data, and its forms, for every estimator and kind of rows."""
 
+import base64
+import io
 import json
 import re
 import warnings
@@ -9,6 +11,7 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.image import imread
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
@@ -180,25 +183,45 @@ def test_views_share_what_their_labels_share():
     np.testing.assert_allclose(structure["shared"], expected, atol=1e-12)
 
 
+def decoded(summary, at):
+    """A picture of the atlas, from 0 to 1."""
+    atlas = summary["pictures"]["atlas"]
+    sheet = imread(io.BytesIO(base64.b64decode(atlas["png"].partition(",")[2])), format="png")
+    height, width = atlas["height"], atlas["width"]
+    top, left = at // atlas["columns"] * height, at % atlas["columns"] * width
+    return sheet[top : top + height, left : left + width]
+
+
+def test_a_model_without_history():
+    X = rows("dense")
+    model = KMeans(3, random_state=0).partial_fit(X)
+    found = report(model, X)
+    assert found.to_dict()["convergence"] == []
+    assert "keeps no history" in " ".join(check_page(found.html()).texts)
+
+
+def test_pictures_are_in_the_units_of_the_given_rows():
+    X = load_digits().data[:300]
+    model = make_pipeline(StandardScaler(), KMeans(3, random_state=0)).fit(X)
+    summary = report(model, X, images=(8, 8)).to_dict()
+    labels = model.predict(X)
+    for c, at in enumerate(summary["pictures"]["centers"]["clusters"]):
+        mean = X[labels == c].mean(axis=0).reshape(8, 8)
+        np.testing.assert_allclose(decoded(summary, at), mean / X.max(), atol=0.02)
+    assert summary["clusterings"][0]["clusters"][0]["features"][0]["name"].startswith("pixel ")
+
+
 # --- images and texts --------------------------------------------------------------------------
 
 
 def test_images_are_pictures_of_rows():
-    import base64
-    import io
-
-    from matplotlib.image import imread
-
     X = load_digits().data[:300]
     model = KMeans(4, random_state=0).fit(X)
     summary = report(model, X, images=(8, 8)).to_dict()
     jsonschema.validate(summary, SCHEMA)
-    atlas = summary["pictures"]["atlas"]
-    sheet = imread(io.BytesIO(base64.b64decode(atlas["png"].partition(",")[2])), format="png")
-    row, at = next(iter(summary["pictures"]["rows"].items()))
-    top, left = at // atlas["columns"] * 8, at % atlas["columns"] * 8
-    picture = sheet[top : top + 8, left : left + 8]
-    np.testing.assert_allclose(picture, X[int(row)].reshape(8, 8) / X.max(), atol=0.02)
+    for row, at in summary["pictures"]["rows"].items():
+        expected = X[int(row)].reshape(8, 8) / X.max()
+        np.testing.assert_allclose(decoded(summary, at), expected, atol=0.02)
     for cluster in summary["clusterings"][0]["clusters"]:
         assert str(cluster["representatives"][0]) in summary["pictures"]["rows"]
 

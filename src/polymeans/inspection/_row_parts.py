@@ -10,9 +10,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._rows import checked_blocks, is_blocks, is_dask, on_dask
+from polymeans._rows import (
+    checked_blocks,
+    is_blocks,
+    is_dask,
+    on_dask,
+    weights_beside,
+    with_weights,
+)
 from polymeans._validation import check_rows, check_weights
-from polymeans.blocks import read_ahead
 from polymeans.blocks.checked import check_blocks
 
 
@@ -35,7 +41,7 @@ def last_step(model: Any) -> Any:
             "Call fit first and pass the estimator."
         )
     check_is_fitted(last)
-    return last
+    return getattr(last, "best_estimator_", last)  # what a selector has chosen
 
 
 class RowParts:
@@ -135,26 +141,20 @@ class RowParts:
     def __iter__(self) -> Generator[Part, None, None]:
         if not self.in_blocks:
             yield Part(0, self._rows, self._described, self._weights)
-        elif self._front is None:
-            first = 0
-            with closing(checked_blocks(self.last, self._X, self._sample_weight)) as parts:  # type: ignore[type-var]
-                for rows, weights in parts:
-                    yield Part(first, rows, rows, weights)
-                    first += rows.shape[0]
         else:
-            yield from self._blocks_through_front()
+            first = 0
+            with closing(self._blocks()) as blocks:
+                for raw, weights in blocks:
+                    rows = raw if self._front is None else self._in_front(raw)
+                    yield Part(first, rows, raw, weights)
+                    first += raw.shape[0]
 
-    def _blocks_through_front(self) -> Generator[Part, None, None]:
-        given = _in_memory(self._sample_weight)
-        first = 0
-        with closing(read_ahead(check_blocks(self._X))) as ahead:
-            for block in ahead:
-                raw, weights = block if isinstance(block, tuple) else (block, None)
-                n = raw.shape[0]
-                if weights is None:
-                    weights = np.ones(n) if given is None else given[first : first + n]
-                yield Part(first, self._in_front(raw), raw, weights)
-                first += n
+    def _blocks(self) -> Generator[Any, None, None]:
+        """Blocks and weights, checked against the fit, or as they are for a Pipeline."""
+        if self._front is None and _is_ours(self.last):
+            return checked_blocks(self.last, self._X, self._sample_weight)
+        blocks = check_blocks(self._X)
+        return with_weights(blocks, weights_beside(self._sample_weight, blocks))
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
         """Described rows by number, in the order of ``numbers``; blocks are read again."""

@@ -47,7 +47,8 @@ def describe(
     on that number.
 
     **Cost.** Labels of the rows, and ``n_samples * n_clusters * n_features`` multiplications for
-    distances. Blocks and Dask collections are read once, sparse rows stay sparse.
+    distances. Blocks and Dask collections are read once, sparse rows stay sparse. Memory: all
+    centroids, and as many sums of features.
 
     Parameters
     ----------

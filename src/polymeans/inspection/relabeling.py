@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polymeans._rows import is_dask
 from polymeans._validation import check_choice
 from polymeans.factorization.operator import FastOperator
 
@@ -62,9 +63,13 @@ def relabel(model: Any, label_order: Any = "size") -> Any:
         )
     if isinstance(label_order, str):
         check_choice("label_order", label_order, ORDERS)
-    for names, change in _CHANGES:
-        if all(hasattr(model, name) for name in names):
-            return change(copy.copy(model), label_order)
+    made = copy.copy(model)
+    for name in ("labels_", "protolabels_", "labels_per_view_"):
+        if is_dask(getattr(made, name, None)):  # of a fit to a Dask collection
+            setattr(made, name, getattr(made, name).compute())
+    for attribute, change in _CHANGES:
+        if hasattr(made, attribute):
+            return change(made, label_order)
     raise TypeError(f"{type(model).__name__} has no centroids that could be numbered anew.")
 
 
@@ -179,11 +184,11 @@ def _views(model: Any, label_order: Any) -> Any:
     return model
 
 
-#: Attributes that tell estimators apart, and what numbers their clusters anew.
-_CHANGES: tuple[tuple[tuple[str, ...], Callable[[Any, Any], Any]], ...] = (
-    (("centers_per_view_",), _views),
-    (("protocentroids_",), _grid),
-    (("factors_",), _factored),
-    (("centers_in_space_",), _learned),
-    (("cluster_centers_",), _plain),
+#: Attributes that tell estimators apart, in this order, and what numbers their clusters anew.
+_CHANGES: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
+    ("centers_per_view_", _views),
+    ("protocentroids_", _grid),
+    ("factors_", _factored),
+    ("centers_in_space_", _learned),
+    ("cluster_centers_", _plain),
 )

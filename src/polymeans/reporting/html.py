@@ -8,7 +8,15 @@ from typing import Any
 
 from polymeans.reporting import html_clusters, html_panels
 from polymeans.reporting.markup import Markup, embedded_json, join, tag, text
-from polymeans.reporting.numbers import hundredths, percent, plural, separation_words, short, whole
+from polymeans.reporting.numbers import (
+    clipped,
+    hundredths,
+    percent,
+    plural,
+    separation_words,
+    short,
+    whole,
+)
 
 #: Bytes that a page has at most.
 MOST_BYTES = 1_000_000
@@ -75,7 +83,7 @@ def _page(summary: dict[str, Any], detail: Detail) -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="generator", content="polymeans"),
-        tag("title", summary["title"]),
+        tag("title", clipped(summary["title"], 200)),
         tag("style", Markup(style + _atlas_style(summary))),
     )
     data = html_clusters.data_for_script(summary, detail)
@@ -125,7 +133,7 @@ def _header(summary: dict[str, Any]) -> Markup:
     heading = tag(
         "div",
         tag("p", "Cluster report", cls="over"),
-        tag("h1", tag("bdi", text(summary["title"]))),
+        tag("h1", tag("bdi", text(clipped(summary["title"], 200)))),
         tag("p", _lead(summary), cls="lead"),
     )
     theme = tag(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from polymeans.reporting.markup import Markup, join, tag, user_text
-from polymeans.reporting.numbers import hundredths, percent, plural, short, signed, whole
+from polymeans.reporting.numbers import clipped, hundredths, percent, plural, short, signed, whole
 
 #: Colors of clusters; they begin again after the last.
 N_HUES = 10
@@ -310,7 +310,7 @@ def _chips(row: dict[str, Any], detail: Any) -> list[Markup]:
         chips.append(
             tag(
                 "li",
-                user_text(feature["name"]),
+                user_text(clipped(feature["name"])),
                 " ",
                 tag("b", signed(feature["difference"])),
                 cls="up" if rise else "down",
@@ -409,7 +409,7 @@ def data_for_script(summary: dict[str, Any], detail: Any) -> dict[str, Any]:
                 "silhouette": hundredths(row["silhouette"]),
                 "features": [
                     [
-                        each["name"],
+                        clipped(each["name"]),
                         round(each["difference"] or 0.0, 2),
                         short(each["mean"]),
                         short(each["overall"]),

@@ -6,6 +6,7 @@ from polymeans.reporting.html_clusters import N_HUES, thumb
 from polymeans.reporting.markup import Markup, join, tag, user_text
 from polymeans.reporting.numbers import (
     apart,
+    clipped,
     hundredths,
     percent,
     plural,
@@ -120,7 +121,7 @@ def _member(
     words = None
     if features and picture is None:
         sign = "▲" if (features[0]["difference"] or 0) >= 0 else "▼"
-        words = tag("small", sign, " ", user_text(features[0]["name"]), cls="clip")
+        words = tag("small", sign, " ", user_text(clipped(features[0]["name"])), cls="clip")
     return tag("th", picture, tag("span", str(j)), words, scope=scope)
 
 
@@ -448,7 +449,7 @@ def crosstabs(summary: dict[str, Any], detail: Any) -> Markup | None:
 
 
 def _crosstab(part: dict[str, Any], content: dict[str, Any], most_rows: int) -> Markup:
-    heads = [tag("th", user_text(value), scope="col") for value in content["values"]]
+    heads = [tag("th", user_text(clipped(value)), scope="col") for value in content["values"]]
     lines = []
     for row, weights in list(zip(part["clusters"], content["weights"]))[:most_rows]:
         total = sum(weights) or 1.0
@@ -462,7 +463,7 @@ def _crosstab(part: dict[str, Any], content: dict[str, Any], most_rows: int) -> 
             for weight in weights
         ]
         lines.append(tag("tr", tag("th", row["title"], scope="row"), cells))
-    name = user_text(content["column"])
+    name = user_text(clipped(content["column"]))
     table = tag(
         "table",
         tag("caption", part["name"].capitalize(), " and ", name),

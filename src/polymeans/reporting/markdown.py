@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from polymeans.reporting.numbers import (
+    clipped,
     hundredths,
     percent,
     separation_words,
@@ -28,7 +29,7 @@ def plain(value: Any) -> str:
     -------
     str
     """
-    line = "".join(c if c.isprintable() else " " for c in str(value)).strip()
+    line = "".join(c if c.isprintable() else " " for c in clipped(value, 280)).strip()
     return _SPECIAL.sub(r"\\\1", line)
 
 

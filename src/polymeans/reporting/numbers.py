@@ -1,4 +1,4 @@
-"""Numbers and counts as readers expect them."""
+"""Numbers, counts and names as readers expect them."""
 
 from typing import Any
 
@@ -55,6 +55,12 @@ def signed(value: Any) -> str:
     if value is None:
         return "–"
     return f"{float(value):+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def clipped(value: Any, longest: int = 100) -> str:
+    """A text that is cut where it is longer than a reader would want."""
+    written = str(value)
+    return written if len(written) <= longest else written[: longest - 1] + "…"
 
 
 def plural(number: int, thing: str) -> str:

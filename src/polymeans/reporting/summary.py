@@ -15,6 +15,7 @@ from polymeans.inspection._row_parts import RowParts
 from polymeans.inspection.cluster_table import ClusterTable
 from polymeans.inspection.description import Findings, look
 from polymeans.reporting.facts import convergence, finite, model_facts, versions
+from polymeans.reporting.numbers import clipped
 from polymeans.reporting.pictures import Atlas, image_shape, pixel_names
 from polymeans.reporting.projection import project
 from polymeans.reporting.schema import VERSION
@@ -250,7 +251,7 @@ def _texts(texts: Sequence[Any] | None, X: Any, n_samples: int) -> Sequence[Any]
 def _shortened(text: Any) -> str:
     # Lone surrogates cannot be written to a file.
     clean = str(text).encode("utf-8", "replace").decode("utf-8")
-    return clean if len(clean) <= _LONGEST_TEXT else clean[: _LONGEST_TEXT - 1] + "…"
+    return clipped(clean, _LONGEST_TEXT)
 
 
 def _rows_shown(table: ClusterTable, sample: Sample) -> list[int]:
