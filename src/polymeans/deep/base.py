@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import warnings
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from os import PathLike
@@ -15,13 +16,14 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._compat import CallbackSupportMixin, FitProgress, with_callbacks
-from polymeans._fit_state import all_or_nothing, matrices_explained, warn_of_missing_clusters
+from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
+from polymeans._fit_state import all_or_nothing, matrices_explained
 from polymeans._validation import check_seed, errors_that_name
-from polymeans.codebooks.aggregation import combine
+from polymeans.codebooks.aggregation import combine, digits_of
 from polymeans.core.threads import effective_n_threads
 from polymeans.deep import inference
 from polymeans.deep.autoencoder import Autoencoder
@@ -71,6 +73,20 @@ class DeepClustering(
     def _of_codebook(self, codebook: LatentCodebook, labels: NDArray[np.int32]) -> dict[str, Any]:
         """Attributes that only some of the estimators have."""
         return {}
+
+    def _warn_of_vacancies(self, sizes: tuple[int, ...]) -> None:
+        """Warn if centroids, or protocentroids, serve no row."""
+        members = digits_of(self.labels_, sizes)
+        unused = [h - len(np.unique(part)) for h, part in zip(sizes, members)]
+        if any(unused):
+            what = "protocentroids" if len(sizes) > 1 else "centroids"
+            counts = ", ".join(f"{count} of {h}" for count, h in zip(unused, sizes))
+            warnings.warn(
+                f"Some {what} serve no row ({counts}). Possibly due to duplicate points in X or to "
+                "few epochs; ask for fewer of them, or train for longer.",
+                ConvergenceWarning,
+                stacklevel=3 + HAS_CALLBACKS,
+            )
 
     # --- fit ---------------------------------------------------------------------------------
 
@@ -135,7 +151,7 @@ class DeepClustering(
             progress.end(lambda: attributes)
         if journal is not None:
             journal.remove()
-        warn_of_missing_clusters(self.labels_, int(np.prod(sizes)))
+        self._warn_of_vacancies(sizes)
         return self
 
     def _warm(

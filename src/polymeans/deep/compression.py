@@ -3,6 +3,7 @@
 import copy
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -49,7 +50,7 @@ def with_hadamard_layers(
     for half in (made.encoder, made.decoder):
         assert isinstance(half, nn.Sequential)
         for position in inner_layers(half):
-            layer = half[position]
+            layer: Any = half[position]
             n_in, n_out = layer.in_features, layer.out_features
             size = rank or multiple * rank_by_rule(n_in, n_out)
             if from_dense:

@@ -198,7 +198,7 @@ def plot_latent_map(model: Any, *, axes: Any = None) -> Any:
     check_has(model, "latent_maps_")
     maps = model.latent_maps_
     if axes is None:
-        figure, axes = load("matplotlib.pyplot").subplots(
+        _, axes = load("matplotlib.pyplot").subplots(
             1, len(maps), figsize=(3.4 * len(maps), 3.4), squeeze=False, layout="constrained"
         )
     axes = np.asarray(axes, dtype=object).ravel()
@@ -250,8 +250,9 @@ def plot_network_sizes(models: Any, *, names: Sequence[str] | None = None, ax: A
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import DKM, plot_network_sizes
     >>> images, poses = make_stick_figures(300, random_state=0)
-    >>> models = [DKM(9, hidden_sizes=(h,), random_state=0, n_threads=1).fit(images) for h in (16, 64)]
-    >>> ax = plot_network_sizes(models, names=["16", "64"], ax=Figure().add_subplot())
+    >>> small = DKM(9, hidden_sizes=(16,), random_state=0, n_threads=1).fit(images)
+    >>> wide = DKM(9, hidden_sizes=(64,), random_state=0, n_threads=1).fit(images)
+    >>> ax = plot_network_sizes([small, wide], names=["16", "64"], ax=Figure().add_subplot())
     >>> len(ax.get_lines())
     2
     """

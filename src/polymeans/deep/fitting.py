@@ -53,6 +53,7 @@ class Plan:
     reconstruction_weight : float
     tol : float or None
     pretrain_once : bool
+    verbose : int
     """
 
     sizes: tuple[int, ...]
@@ -65,6 +66,7 @@ class Plan:
     reconstruction_weight: float
     tol: float | None
     pretrain_once: bool
+    verbose: int
 
     @property
     def n_clusters(self) -> int:
@@ -169,12 +171,13 @@ class DeepFit:
         for number, start in enumerate(self.plan.starts):
             self.progress.begin_run()
             candidate = self._restart(start, teacher)
-            logger.debug(
-                "restart %d of %d: objective %.6g",
-                number + 1,
-                len(self.plan.starts),
-                candidate.objective,
-            )
+            if self.plan.verbose:
+                logger.info(
+                    "start %d of %d: objective %.6g",
+                    number + 1,
+                    len(self.plan.starts),
+                    candidate.objective,
+                )
             if best is None or candidate.objective < best.objective:
                 best = candidate
             if self.progress.end_run(lambda made=candidate: self.attributes(made)):
@@ -213,7 +216,9 @@ class DeepFit:
         except DivergedError as error:
             # The trainee is as it was before the epoch; its labels still agree with its centroids.
             warnings.warn(
-                f"{error} The state before this epoch was kept.", ConvergenceWarning, stacklevel=5
+                f"{error} The last state with a finite loss was kept.",
+                ConvergenceWarning,
+                stacklevel=5,
             )
         maps.append(("self-training", self._shown_latent(trainee)))
         return self._finished(trainee, lesson, maps)
@@ -244,6 +249,7 @@ class DeepFit:
             history=history,
             on_epoch=self._report,
             journal=self.journal,
+            verbose=self.plan.verbose,
         )
 
     def _report(self, trainee: Trainee) -> bool:

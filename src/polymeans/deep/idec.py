@@ -40,7 +40,8 @@ class IDEC(FreeCentroids):
         Number of restarts, of which the one with the least ``objective_`` is kept.
     pretrain_once : bool, default=True
         Whether all restarts begin with the same pretrained autoencoder.
-    autoencoder : {"dense", "hadamard", "convolutional"} or pair of torch.nn.Module, default="dense"
+    autoencoder : {"dense", "hadamard", "convolutional"} or pair of torch.nn.Module, \
+            default="dense"
         The network. "hadamard": the inner layers of a dense one are Hadamard products of low-rank
         factors. "convolutional": two strided convolutions on each side, for images. Encoder and
         decoder of your own are copied, not changed.
@@ -117,8 +118,8 @@ class IDEC(FreeCentroids):
         How many times more a dense network of the same sizes with free centroids would store.
     history_ : ndarray
         One record for each epoch: ``phase`` ("pretraining", "compression", "distillation" or
-        "self-training"), ``loss``, its parts ``clustering`` and ``reconstruction``, ``n_moved`` rows
-        whose nearest centroid was another one when they were last seen, and ``seconds``. While
+        "self-training"), ``loss``, its parts ``clustering`` and ``reconstruction``, ``n_moved``
+        rows whose nearest centroid was another one when they were last seen, and ``seconds``. While
         there are no centroids, ``clustering`` and ``n_moved`` are zero.
     n_iter_ : int
         Epochs of self-training.
@@ -149,8 +150,8 @@ class IDEC(FreeCentroids):
     threads; on a GPU, also from call to call.
 
     Rows should have entries of about one: divide images by their largest value, standardize columns
-    of different units. If the loss diverges, the state before that epoch is kept, with a
-    ``ConvergenceWarning``.
+    of different units. If the loss diverges, the last state with a finite loss is kept, with
+    a ``ConvergenceWarning``; while the autoencoder is pretrained, that is an error.
 
     References
     ----------

@@ -9,11 +9,11 @@ from polymeans.deep.dkm_loss import DKMLoss
 class KhatriRaoDKM(KhatriRaoCentroids):
     """Deep k-means whose centroids are combinations of a few protocentroids.
 
-    **Idea.** As :class:`DKM`, but ``h_1 + ... + h_p`` protocentroids in p sets stand for ``h_1 · ...
-    · h_p`` centroids in the latent space: each is the sum (or product) of one protocentroid from
-    every set. Latent spaces do not have such a structure by themselves. With ``start="graph"`` it is
-    trained in: each cluster of the graph gets a cell of the grid, and the network learns to put the
-    rows there.
+    **Idea.** As :class:`DKM`, but ``h_1 + ... + h_p`` protocentroids in p sets stand for
+    ``h_1 · ... · h_p`` centroids in the latent space: each is the sum (or product) of one
+    protocentroid from every set. Latent spaces do not have such a structure by themselves. With
+    ``start="graph"`` it is trained in: each cluster of the graph gets a cell of the grid, and the
+    network learns to put the rows there.
 
     **Use when** you want a small model that labels new rows, encodes and decodes them, of clusters
     that are not round: digits, faces, curves. The decoder shows what a centroid looks like.
@@ -42,7 +42,8 @@ class KhatriRaoDKM(KhatriRaoCentroids):
         Number of restarts, of which the one with the least ``objective_`` is kept.
     pretrain_once : bool, default=True
         Whether all restarts begin with the same pretrained autoencoder.
-    autoencoder : {"dense", "hadamard", "convolutional"} or pair of torch.nn.Module, default="dense"
+    autoencoder : {"dense", "hadamard", "convolutional"} or pair of torch.nn.Module, \
+            default="dense"
         The network. "hadamard": the inner layers of a dense one are Hadamard products of low-rank
         factors. "convolutional": two strided convolutions on each side, for images. Encoder and
         decoder of your own are copied, not changed.
@@ -124,8 +125,8 @@ class KhatriRaoDKM(KhatriRaoCentroids):
         How many times more a dense network of the same sizes with free centroids would store.
     history_ : ndarray
         One record for each epoch: ``phase`` ("pretraining", "compression", "distillation" or
-        "self-training"), ``loss``, its parts ``clustering`` and ``reconstruction``, ``n_moved`` rows
-        whose nearest centroid was another one when they were last seen, and ``seconds``. While
+        "self-training"), ``loss``, its parts ``clustering`` and ``reconstruction``, ``n_moved``
+        rows whose nearest centroid was another one when they were last seen, and ``seconds``. While
         there are no centroids, ``clustering`` and ``n_moved`` are zero.
     n_iter_ : int
         Epochs of self-training.
@@ -156,8 +157,8 @@ class KhatriRaoDKM(KhatriRaoCentroids):
     threads; on a GPU, also from call to call.
 
     Rows should have entries of about one: divide images by their largest value, standardize columns
-    of different units. If the loss diverges, the state before that epoch is kept, with a
-    ``ConvergenceWarning``.
+    of different units. If the loss diverges, the last state with a finite loss is kept, with
+    a ``ConvergenceWarning``; while the autoencoder is pretrained, that is an error.
 
     References
     ----------

@@ -84,7 +84,7 @@ def _check_pair(given: Any) -> None:
 def network_plan(model: Any, n_features: int) -> NetworkPlan:
     """Which autoencoder is to be trained for rows of this width."""
     kind = model.autoencoder if isinstance(model.autoencoder, str) else "given"
-    hidden = WIDE_HIDDEN_SIZES if kind == "hadamard" else HIDDEN_SIZES
+    hidden: tuple[int, ...] = WIDE_HIDDEN_SIZES if kind == "hadamard" else HIDDEN_SIZES
     if not is_name(model.hidden_sizes, "auto"):
         hidden = tuple(int(size) for size in model.hidden_sizes)
     if kind == "hadamard" and len(hidden) < 2:
@@ -157,4 +157,5 @@ def make_plan(model: Any, rows: RowSource, sizes: tuple[int, ...], aggregator: s
         float(model.reconstruction_weight),
         None if model.tol is None else float(model.tol),
         bool(model.pretrain_once),
+        int(model.verbose),
     )

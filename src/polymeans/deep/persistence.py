@@ -135,8 +135,8 @@ def from_arrays(
     given = values["network"]["kind"] == "given"
     if given != (autoencoder is not None):
         raise ValueError(
-            "The model was fitted with networks of its user, which are not stored. Give them again: "
-            "autoencoder=(encoder, decoder)."
+            "The model was fitted with networks of its user, which are not stored. Give them "
+            "again: autoencoder=(encoder, decoder)."
             if given
             else "The model has an autoencoder of its own; autoencoder must be None."
         )
@@ -257,7 +257,7 @@ def _plain(value: Any) -> Any:
 def _plain_parameters(model: Any) -> dict[str, Any]:
     """Parameters that are strings, numbers, sequences of them, or None."""
     parameters = model.get_params(deep=False)
-    plain = {}
+    plain: dict[str, Any] = {}
     for name, value in parameters.items():
         if name == "autoencoder" and isinstance(value, str):
             plain[name] = value
@@ -315,7 +315,7 @@ def _network_of(
         for half, ranks in zip((network.encoder, network.decoder), values["ranks"]):
             assert isinstance(half, torch.nn.Sequential)
             for position, rank in zip(inner_layers(half), ranks):
-                layer = half[position]
+                layer: Any = half[position]
                 half[position] = HadamardLinear(
                     layer.in_features,
                     layer.out_features,

@@ -69,7 +69,7 @@ class ArrayRows(RowSource):
     """
 
     def __init__(self, X: NDArray[Any], dtype: torch.dtype) -> None:
-        super().__init__(*X.shape, dtype)
+        super().__init__(X.shape[0], X.shape[1], dtype)
         wanted = np.float32 if dtype == torch.float32 else np.float64
         with np.errstate(over="ignore"):
             X = np.ascontiguousarray(X, dtype=wanted)
@@ -101,7 +101,7 @@ class SparseRows(RowSource):
     """
 
     def __init__(self, X: Any, dtype: torch.dtype) -> None:
-        super().__init__(*X.shape, dtype)
+        super().__init__(X.shape[0], X.shape[1], dtype)
         self.rows = X
 
     def _dense(self, rows: Any) -> Tensor:

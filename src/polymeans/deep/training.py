@@ -1,5 +1,6 @@
 """The training loop: all phases of both procedures run through it."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from polymeans.deep.codebook import LatentCodebook
 from polymeans.deep.rows import RowSource
 from polymeans.deep.schedule import Phase
 from polymeans.engine.journal import Journal, Page
+
+logger = logging.getLogger("polymeans")
 
 #: Multiple of the first epoch's loss above which training diverges; a NaN always does.
 _DIVERGED = 1e4
@@ -92,6 +95,7 @@ class Trainee:
     history: list[tuple[Any, ...]] = field(default_factory=list)
     on_epoch: Callable[["Trainee"], bool] | None = None  #: True: stop here
     journal: Journal | None = None
+    verbose: int = 0
     stopped: bool = False  #: by a callback
 
     @property
@@ -132,6 +136,7 @@ class Trainee:
             stop = self.on_epoch is not None and self.on_epoch(self)
             self.stopped = self.stopped or stop
             done = stop or (tol is not None and run.is_steady(tol))
+            self._log(phase, epoch, self.verbose > 1)
             last = done or epoch == phase.n_epochs - 1
             if page is not None and (last or time.monotonic() - saved > _CHECKPOINT_SECONDS):
                 run.record(page, phase.n_epochs if last else epoch + 1)
@@ -139,6 +144,21 @@ class Trainee:
             if done:
                 break
         self.network.eval()
+        self._log(phase, len(self.history) - run.n_recorded - 1, self.verbose == 1)
+
+    def _log(self, phase: Phase, epoch: int, wanted: bool) -> None:
+        if wanted:
+            _, loss, clustering, reconstruction, n_moved, _ = self.history[-1]
+            logger.info(
+                "%s, epoch %d of %d: loss %.4g (clusters %.4g, reconstruction %.4g), %d rows moved",
+                phase.name,
+                epoch + 1,
+                phase.n_epochs,
+                loss,
+                clustering,
+                reconstruction,
+                n_moved,
+            )
 
 
 class _PhaseRun:
@@ -154,14 +174,16 @@ class _PhaseRun:
         fused = trainee.device.type in ("cpu", "cuda")
         self.optimizer = torch.optim.Adam(groups, lr=phase.rate, fused=fused)
         self.first_loss = np.inf
+        #: Numbers at the beginning of the last two epochs, the older ones first.
+        self.states = [self._copied_state()] * 2
         self.n_recorded = len(trainee.history)
 
     # --- one epoch ---------------------------------------------------------------------------
 
     def epoch(self, number: int) -> None:
-        """Go through all rows once; if the loss diverges, go back to the epoch before."""
+        """Go through all rows once; if the loss diverges, go back to where it was finite."""
         trainee, began = self.trainee, time.perf_counter()
-        good = self._copied_state()
+        self.states = [self.states[1], self._copied_state()]
         step = number * self.n_batches
         n_steps = self.phase.n_epochs * self.n_batches
         totals, n_moved = np.zeros(3), 0
@@ -171,7 +193,8 @@ class _PhaseRun:
                 group["lr"], group["betas"] = rate * group["relative"], (momentum, 0.999)
             losses, labels = self._step(numbers, batch.to(trainee.device))
             if not np.isfinite(losses).all():
-                self._restore(good)
+                # If the first loss is not finite, the last step of the epoch before was too far.
+                self._restore(self.states[0 if step == number * self.n_batches else 1])
                 raise DivergedError(self.phase.name, number + 1, losses[0])
             totals += len(numbers) * losses
             if labels is not None:
@@ -181,7 +204,7 @@ class _PhaseRun:
         if number == 0:
             self.first_loss = float(totals[0])
         if totals[0] > _DIVERGED * max(self.first_loss, 1e-3):
-            self._restore(good)
+            self._restore(self.states[0])
             raise DivergedError(self.phase.name, number + 1, float(totals[0]))
         seconds = time.perf_counter() - began
         trainee.history.append((self.phase.name, *map(float, totals), n_moved, seconds))
