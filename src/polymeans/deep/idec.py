@@ -161,10 +161,11 @@ class IDEC(FreeCentroids):
     --------
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import IDEC
-    >>> images, poses = make_stick_figures(300, random_state=0)
-    >>> model = IDEC(9, random_state=0, n_threads=1).fit(images)
+    >>> images, poses = make_stick_figures(90, random_state=0)
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
+    >>> model = IDEC(9, **quick).fit(images)
     >>> model.transform(images).shape, model.decoded_centers_.shape
-    ((300, 10), (9, 400))
+    ((90, 10), (9, 400))
     """
 
     def __init__(

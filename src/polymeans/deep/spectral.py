@@ -16,7 +16,7 @@ _REGULARIZATION = 0.1
 #: Rows up to which all eigenvalues are computed. Above, a block method: methods that build on one
 #: vector miss eigenvalues that occur several times, as those of separate components do.
 _DENSE_ROWS = 1500
-_POWER_STEPS, _LOBPCG_STEPS, _TOLERANCE = 15, 100, 1e-3
+_POWER_STEPS, _LOBPCG_STEPS, _TOLERANCE = 15, 20, 1e-3
 
 
 class RegularizedGraph:
