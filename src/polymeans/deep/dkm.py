@@ -162,7 +162,7 @@ class DKM(FreeCentroids):
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import DKM
     >>> images, poses = make_stick_figures(90, random_state=0)
-    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0, "n_threads": 1}
     >>> model = DKM(9, **quick).fit(images)
     >>> model.transform(images).shape, model.decoded_centers_.shape
     ((90, 10), (9, 400))

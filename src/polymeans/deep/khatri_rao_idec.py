@@ -169,7 +169,7 @@ class KhatriRaoIDEC(KhatriRaoCentroids):
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import KhatriRaoIDEC
     >>> images, poses = make_stick_figures(90, random_state=0)
-    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0, "n_threads": 1}
     >>> model = KhatriRaoIDEC((3, 3), **quick).fit(images)
     >>> [part.shape for part in model.protocentroids_], model.decoded_centers_.shape
     ([(3, 10), (3, 10)], (9, 400))
