@@ -37,6 +37,7 @@ PUBLIC = {
     "polymeans.kernel_approximation": ["ClusterNystroem", "HadamardNystroem"],
     "polymeans.grids": ["diagnose_centroids", "largest_grid", "n_sets_bounds"],
     "polymeans.cli": ["main"],
+    "polymeans.deep": None,
 }
 
 #: The first five scikit-learn does not ask for either. The last two are wrong about us: "k-means"

@@ -29,3 +29,12 @@ def test_everything_is_described(model):
     assert {name for name in attributes if not hasattr(model, name)} <= {"feature_names_in_"}
     parameters = [entry.name for entry in described["Parameters"]]
     assert parameters == list(inspect.signature(type(model)).parameters)
+
+
+def test_the_four_estimators_describe_parameters_by_the_same_words():
+    found = {}
+    for model in quick_models():
+        for entry in ClassDoc(type(model))["Parameters"]:
+            found.setdefault(entry.name, set()).add((entry.type, *entry.desc))
+    different = {name for name, words in found.items() if len(words) > 1}
+    assert different == {"alpha"}
