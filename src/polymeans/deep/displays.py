@@ -52,7 +52,7 @@ def plot_decoded_centers(
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import KhatriRaoDKM, plot_decoded_centers
     >>> images, poses = make_stick_figures(90, random_state=0)
-    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0, "n_threads": 1}
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = KhatriRaoDKM((3, 3), **quick).fit(images)
     >>> ax = plot_decoded_centers(model, image_shape=(20, 20), ax=Figure().add_subplot())
     >>> len(ax.images)
@@ -133,7 +133,7 @@ def plot_losses(model: Any, *, ax: Any = None) -> Any:
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import IDEC, plot_losses
     >>> images, poses = make_stick_figures(90, random_state=0)
-    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0, "n_threads": 1}
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = IDEC(9, **quick).fit(images)
     >>> ax = plot_losses(model, ax=Figure().add_subplot())
     >>> [line.get_label() for line in ax.get_lines()][:2]
@@ -193,7 +193,7 @@ def plot_latent_map(model: Any, *, axes: Any = None) -> Any:
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import DKM, plot_latent_map
     >>> images, poses = make_stick_figures(90, random_state=0)
-    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0, "n_threads": 1}
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = DKM(9, **quick).fit(images)
     >>> len(plot_latent_map(model, axes=Figure().subplots(1, 3)))
     3
@@ -253,7 +253,7 @@ def plot_network_sizes(models: Any, *, names: Sequence[str] | None = None, ax: A
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import DKM, plot_network_sizes
     >>> images, poses = make_stick_figures(90, random_state=0)
-    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0, "n_threads": 1}
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> small = DKM(9, hidden_sizes=(16,), **quick).fit(images)
     >>> wide = DKM(9, hidden_sizes=(64,), **quick).fit(images)
     >>> ax = plot_network_sizes([small, wide], names=["16", "64"], ax=Figure().add_subplot())

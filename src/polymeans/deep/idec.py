@@ -88,9 +88,10 @@ class IDEC(FreeCentroids):
         Where the network is trained, by PyTorch's names. "auto": a GPU if PyTorch finds one.
     random_state : int, RandomState instance or None, default=None
         Determines all random draws. An integer makes results repeatable.
-    n_threads : int or None, default=None
-        Threads of PyTorch during the call. None: as many as it is set to. The last digits of
-        results depend on their number, see Notes. -1: all cores.
+    n_threads : int or None, default=1
+        Threads of PyTorch during the call; the last digits of results depend on their number, see
+        Notes. More are faster for wide networks and many features. None: as many as PyTorch is set
+        to. -1: all cores.
     verbose : int, default=0
         1 logs each phase, 2 each epoch, to the logger "polymeans" at level INFO.
 
@@ -146,8 +147,8 @@ class IDEC(FreeCentroids):
     -----
     Batches, first weights and starts are drawn from ``random_state`` alone, and PyTorch's global
     random numbers are left as they are. On a CPU, the same seed gives the same bits with
-    ``n_threads=1``. With more threads PyTorch may add up in another order for another number of
-    threads; on a GPU, also from call to call.
+    ``n_threads=1``, the default. With more threads PyTorch may add up in another order for another
+    number of threads; on a GPU, also from call to call.
 
     Rows should have entries of about one: divide images by their largest value, standardize columns
     of different units. If the loss diverges, the last state with a finite loss is kept, with
@@ -162,7 +163,7 @@ class IDEC(FreeCentroids):
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import IDEC
     >>> images, poses = make_stick_figures(90, random_state=0)
-    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0, "n_threads": 1}
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = IDEC(9, **quick).fit(images)
     >>> model.transform(images).shape, model.decoded_centers_.shape
     ((90, 10), (9, 400))
@@ -195,7 +196,7 @@ class IDEC(FreeCentroids):
         dtype: str = "float32",
         device: str = "auto",
         random_state: Any = None,
-        n_threads: int | None = None,
+        n_threads: int | None = 1,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters

@@ -90,9 +90,10 @@ class KhatriRaoDKM(KhatriRaoCentroids):
         Where the network is trained, by PyTorch's names. "auto": a GPU if PyTorch finds one.
     random_state : int, RandomState instance or None, default=None
         Determines all random draws. An integer makes results repeatable.
-    n_threads : int or None, default=None
-        Threads of PyTorch during the call. None: as many as it is set to. The last digits of
-        results depend on their number, see Notes. -1: all cores.
+    n_threads : int or None, default=1
+        Threads of PyTorch during the call; the last digits of results depend on their number, see
+        Notes. More are faster for wide networks and many features. None: as many as PyTorch is set
+        to. -1: all cores.
     verbose : int, default=0
         1 logs each phase, 2 each epoch, to the logger "polymeans" at level INFO.
 
@@ -153,8 +154,8 @@ class KhatriRaoDKM(KhatriRaoCentroids):
     -----
     Batches, first weights and starts are drawn from ``random_state`` alone, and PyTorch's global
     random numbers are left as they are. On a CPU, the same seed gives the same bits with
-    ``n_threads=1``. With more threads PyTorch may add up in another order for another number of
-    threads; on a GPU, also from call to call.
+    ``n_threads=1``, the default. With more threads PyTorch may add up in another order for another
+    number of threads; on a GPU, also from call to call.
 
     Rows should have entries of about one: divide images by their largest value, standardize columns
     of different units. If the loss diverges, the last state with a finite loss is kept, with
@@ -169,7 +170,7 @@ class KhatriRaoDKM(KhatriRaoCentroids):
     >>> from polymeans.datasets import make_stick_figures
     >>> from polymeans.deep import KhatriRaoDKM
     >>> images, poses = make_stick_figures(90, random_state=0)
-    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0, "n_threads": 1}
+    >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = KhatriRaoDKM((3, 3), **quick).fit(images)
     >>> [part.shape for part in model.protocentroids_], model.decoded_centers_.shape
     ([(3, 10), (3, 10)], (9, 400))
@@ -203,7 +204,7 @@ class KhatriRaoDKM(KhatriRaoCentroids):
         dtype: str = "float32",
         device: str = "auto",
         random_state: Any = None,
-        n_threads: int | None = None,
+        n_threads: int | None = 1,
         verbose: int = 0,
     ) -> None:
         self.n_protocentroids = n_protocentroids
