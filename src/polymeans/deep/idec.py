@@ -1,7 +1,5 @@
 """IDEC with free centroids."""
 
-from typing import Any
-
 from polymeans.deep.centroids import FreeCentroids
 from polymeans.deep.idec_loss import IDECLoss
 
@@ -59,8 +57,8 @@ class IDEC(FreeCentroids):
         multiples of it until reconstructions are as good as those of the dense network.
     image_shape : tuple of int or None, default=None
         Height and width, or channels, height and width of the rows, for convolutions.
-    alpha : float, default=1.0
-        Degrees of freedom of Student's t distribution.
+    alpha : float or None, default=None
+        Degrees of freedom of Student's t distribution. None: 1, as published.
     reconstruction_weight : float, default=1.0
         Weight of the reconstruction error beside the loss of the clusters.
     pretrain_epochs : "auto" or int, default="auto"
@@ -169,62 +167,5 @@ class IDEC(FreeCentroids):
     ((90, 10), (9, 400))
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        start: str = "graph",
-        start_labels: Any = None,
-        n_init: int = 1,
-        pretrain_once: bool = True,
-        autoencoder: Any = "dense",
-        hidden_sizes: Any = "auto",
-        n_latent: int = 10,
-        activation: str = "gelu",
-        n_factors: int = 2,
-        rank: Any = "auto",
-        image_shape: Any = None,
-        alpha: float = 1.0,
-        reconstruction_weight: float = 1.0,
-        pretrain_epochs: Any = "auto",
-        distill_epochs: Any = "auto",
-        max_epochs: Any = "auto",
-        tol: float | None = 0.0,
-        batch_size: Any = "auto",
-        learning_rate: Any = "auto",
-        warm_start: bool = False,
-        dtype: str = "float32",
-        device: str = "auto",
-        random_state: Any = None,
-        n_threads: int | None = 1,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.start = start
-        self.start_labels = start_labels
-        self.n_init = n_init
-        self.pretrain_once = pretrain_once
-        self.autoencoder = autoencoder
-        self.hidden_sizes = hidden_sizes
-        self.n_latent = n_latent
-        self.activation = activation
-        self.n_factors = n_factors
-        self.rank = rank
-        self.image_shape = image_shape
-        self.alpha = alpha
-        self.reconstruction_weight = reconstruction_weight
-        self.pretrain_epochs = pretrain_epochs
-        self.distill_epochs = distill_epochs
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.device = device
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.verbose = verbose
-
     def _loss(self) -> IDECLoss:
-        return IDECLoss(float(self.alpha))
+        return IDECLoss() if self.alpha is None else IDECLoss(float(self.alpha))

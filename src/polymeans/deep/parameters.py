@@ -42,7 +42,8 @@ def check_parameters(model: Any) -> None:
     if not is_name(model.learning_rate, "auto"):
         check_positive("learning_rate", model.learning_rate, 'Use "auto" if unsure.')
     check_real("reconstruction_weight", model.reconstruction_weight, 0.0)
-    check_positive("alpha", model.alpha)
+    if model.alpha is not None:
+        check_positive("alpha", model.alpha, "None: as published.")
     if model.tol is not None:
         check_real("tol", model.tol, 0.0, "None: train for all epochs.", 1.0)
     check_boolean("pretrain_once", model.pretrain_once)
