@@ -1,4 +1,4 @@
-"""Seconds an epoch: our loop beside a plain one of the same network, and beside ClustPy's."""
+"""Seconds an epoch: our loop beside a plain one of the same network."""
 
 import statistics
 import time
@@ -34,9 +34,6 @@ def compare_epochs(options: Any, report: Report) -> None:
             "ours, free": _ours(X, kind, (int(np.prod(SIZES)),)),
             "plain loop, free": _plain(X, kind),
         }
-        peer = _clustpy(X, kind)
-        if peer is not None:
-            contenders["ClustPy, free"] = peer
         seconds: dict[str, list[float]] = {name: [] for name in contenders}
         for _ in range(2 + max(options.repeats, 3)):
             for name, epoch in contenders.items():
@@ -52,7 +49,8 @@ def compare_epochs(options: Any, report: Report) -> None:
         f"one epoch: {N_ROWS} x {N_FEATURES}, network {HIDDEN} to {N_LATENT}, batches of {BATCH}, "
         f"k = {int(np.prod(SIZES))}, one thread",
         rows,
-        "above 1: slower than ours with free centroids. " + _why_no_clustpy(),
+        "above 1: slower than ours with free centroids. ClustPy's classes are not compared: its deep "
+        "module needs torchvision, which has no build for the CPU version of PyTorch used here",
     )
     report.table("distances of 10 000 rows to all centroids, forward and backward", _distances())
 
@@ -103,52 +101,6 @@ def _plain(X: np.ndarray, kind: str) -> Callable[[], None]:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-
-    return epoch
-
-
-def _why_no_clustpy() -> str:
-    try:
-        import clustpy.deep  # noqa: F401
-    except Exception as error:  # its dependencies fail in many ways
-        return f"ClustPy's deep module cannot be imported here ({error})"
-    return ""
-
-
-def _clustpy(X: np.ndarray, kind: str) -> Callable[[], None] | None:
-    """One epoch of ClustPy's class; its k-means start is part of what is timed, so it is given."""
-    if _why_no_clustpy():
-        return None
-    from clustpy import deep
-
-    network = deep.neural_networks.FeedforwardAutoencoder([N_FEATURES, *HIDDEN, N_LATENT])
-    network.fitted = True
-    k = int(np.prod(SIZES))
-
-    class Start:
-        """Centroids without any work."""
-
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            pass
-
-        def fit(self, rows: np.ndarray) -> Any:
-            rng = np.random.RandomState(0)
-            self.cluster_centers_ = rng.normal(size=(k, rows.shape[1])).astype(np.float32)
-            self.labels_ = np.arange(len(rows)) % k
-            return self
-
-    options: dict[str, Any] = {
-        "batch_size": BATCH,
-        "clustering_epochs": 1,
-        "pretrain_epochs": 0,
-        "neural_network": network,
-        "initial_clustering_class": Start,
-        "random_state": 0,
-    }
-    model = deep.DKM(k, alphas=[1000], **options) if kind == "DKM" else deep.IDEC(k, **options)
-
-    def epoch() -> None:
-        model.fit(X)
 
     return epoch
 

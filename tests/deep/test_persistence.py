@@ -89,16 +89,20 @@ def test_files_are_safetensors(tmp_path):
 
 def test_given_networks_have_to_be_given_again(tmp_path):
     X = blobs()
-    networks = torch.nn.Linear(6, 2), torch.nn.Linear(2, 6)
-    model = DKM(4, autoencoder=networks, **QUICK).fit(X)
+
+    def networks():
+        normed = torch.nn.Sequential(torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 2))
+        return normed, torch.nn.Linear(2, 6)
+
+    model = DKM(4, autoencoder=networks(), **QUICK).fit(X)
     model.save(tmp_path / "model")
     with pytest.raises(ValueError, match="autoencoder=\\(encoder, decoder\\)"):
         load(tmp_path / "model")
-    found = load(tmp_path / "model", autoencoder=(torch.nn.Linear(6, 2), torch.nn.Linear(2, 6)))
+    found = load(tmp_path / "model", autoencoder=networks())
     np.testing.assert_array_equal(found.transform(X), model.transform(X))
     DKM(4, **QUICK).fit(X).save(tmp_path / "other")
     with pytest.raises(ValueError, match="must be None"):
-        load(tmp_path / "other", autoencoder=networks)
+        load(tmp_path / "other", autoencoder=networks())
 
 
 def test_damaged_files_are_refused(tmp_path):

@@ -279,6 +279,15 @@ def test_a_callback_ends_the_training():
 
 
 @ignore_vacancies
+def test_a_callback_ends_the_pretraining_and_all_that_follows():
+    pytest.importorskip("sklearn.callback")
+    X = blobs()
+    stopped = DKM(4, **QUICK).set_callbacks(Watch(stop_after=1)).fit(X)
+    assert stopped.history_["phase"].tolist() == ["pretraining"]
+    np.testing.assert_array_equal(stopped.predict(X), stopped.labels_)
+
+
+@ignore_vacancies
 def test_logs(caplog):
     with caplog.at_level(logging.INFO, logger="polymeans"):
         DKM(4, **QUICK).fit(blobs())

@@ -163,6 +163,7 @@ class DeepFit:
         step = max(1, rows.n_samples // _SHOWN_ROWS)
         self.shown = np.arange(0, rows.n_samples, step)[:_SHOWN_ROWS]
         self._pretrained: tuple[Autoencoder, list[tuple[Any, ...]]] | None = None
+        self._stopped = False  # by a callback, while an autoencoder was pretrained
 
     def run(self) -> Candidate:
         """All restarts; the best of them by the objective."""
@@ -235,7 +236,7 @@ class DeepFit:
                 network = pretrained(trainee, self.plan.network, self.plan.schedule, generator)
             except DivergedError as error:
                 raise ValueError(str(error)) from error
-            self._pretrained = network, trainee.history
+            self._pretrained, self._stopped = (network, trainee.history), trainee.stopped
         network, history = self._pretrained
         return copy.deepcopy(network), list(history)
 
@@ -250,6 +251,7 @@ class DeepFit:
             on_epoch=self._report,
             journal=self.journal,
             verbose=self.plan.verbose,
+            stopped=self._stopped,
         )
 
     def _report(self, trainee: Trainee) -> bool:

@@ -80,7 +80,7 @@ def decode(network: Autoencoder, latent: NDArray[Any]) -> NDArray[Any]:
 @torch.no_grad()
 def squared_distances(codebook: LatentCodebook, latent: NDArray[Any]) -> NDArray[np.float64]:
     """Squared distances of latent vectors to all centroids, in float64 on the CPU."""
-    exact = copy.deepcopy(codebook).to(device="cpu", dtype=torch.float64)
+    exact = copy.deepcopy(codebook).cpu().double()  # not all devices have float64
     points = torch.from_numpy(np.ascontiguousarray(latent)).to(torch.float64)
     parts = [exact(part) for part in points.split(FIXED_ROWS)]
     return torch.cat(parts).numpy()
@@ -96,7 +96,7 @@ def reconstruction_error(network: Autoencoder, rows: RowSource) -> float:
     for batch in rows.in_order():
         sent = batch.to(device)
         back = network.decode(network.encode(sent))
-        total += float((back - sent).square().sum(dtype=torch.float32))
+        total += float((back - sent).square().sum())
     network.train(was_training)
     return total / (rows.n_samples * rows.n_features)
 

@@ -1,6 +1,7 @@
 """The graph of nearest neighbors of the rows, and how assignments are averaged over it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,15 @@ class Neighborhood:
 
     weights: Any
 
+    @cached_property
+    def _shares(self) -> Any:
+        """Shares of rows and their neighbors in an average; each row of it adds up to one."""
+        own = self.weights + sp.eye_array(self.weights.shape[0], format="csr")
+        return sp.diags_array(1.0 / own.sum(axis=1)) @ own
+
     def averaged(self, assignments: NDArray[Any]) -> NDArray[Any]:
         """Assignments, averaged twice over each row and its neighbors."""
-        own = self.weights + sp.eye_array(self.weights.shape[0], format="csr")
-        share = sp.diags_array(1.0 / own.sum(axis=1)) @ own
-        return np.asarray(share @ (share @ assignments))
+        return np.asarray(self._shares @ (self._shares @ assignments))
 
 
 def find_neighborhood(X: NDArray[Any], rng: RandomState) -> Neighborhood:

@@ -104,7 +104,8 @@ def to_arrays(model: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         values["feature_names"] = [str(name) for name in model.feature_names_in_]
     if model.start_labels is not None:
         arrays["parameter.start_labels"] = np.asarray(model.start_labels, dtype=np.int64)
-    return {name: np.ascontiguousarray(value) for name, value in arrays.items()}, values
+    # Not ascontiguousarray: it makes vectors of single numbers.
+    return {name: np.array(value, order="C") for name, value in arrays.items()}, values
 
 
 def from_arrays(

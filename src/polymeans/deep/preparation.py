@@ -15,6 +15,8 @@ from polymeans.deep.rows import ArrayRows, RowSource
 #: are divided: the steps of the optimizer are made for numbers of about one.
 _SMALLEST, _LARGEST = 0.05, 20.0
 
+_ROWS_AT_A_TIME = 4096
+
 
 @dataclass(frozen=True)
 class Coordinates:
@@ -66,10 +68,11 @@ def find_coordinates(rows: RowSource) -> Coordinates | None:
     X = rows.rows.numpy()
     mean = X.mean(axis=0, dtype=np.float64)
     n, m = X.shape
-    with np.errstate(over="ignore"):
-        size = float(np.sqrt(np.mean(np.square(X - mean))))
-    if not np.isfinite(size) or size == 0.0:
-        size = float(np.abs(X - mean).max()) or 1.0
+    # In parts, because differences from a float64 mean take twice the memory of float32 rows.
+    parts = range(0, n, _ROWS_AT_A_TIME)
+    largest = max(float(np.abs(X[lo : lo + _ROWS_AT_A_TIME] - mean).max()) for lo in parts) or 1.0
+    squares = [np.square((X[lo : lo + _ROWS_AT_A_TIME] - mean) / largest).sum() for lo in parts]
+    size = largest * float(np.sqrt(np.sum(squares) / X.size)) or 1.0
     unit = 1.0 if _SMALLEST <= size <= _LARGEST else size
     if m <= n or n < 2:
         return None if unit == 1.0 else Coordinates(mean, None, 1.0 / unit)

@@ -23,6 +23,9 @@ _MANY_FEATURES, _N_COMPONENTS = 100, 50
 #: random projection to so many: a matrix of features by features would be too large.
 _PROJECTED = 2048
 
+#: Numbers above which rows are not copied in float64 but read in two passes.
+_MANY_NUMBERS = 2**26
+
 #: Rows for each cluster from which on more eigenvectors than clusters are used: those with at
 #: least this share of the last one's eigenvalue.
 _ROWS_FOR_MORE, _SHARE_FOR_MORE = 100, 0.95
@@ -61,7 +64,7 @@ def reduced_rows(rows: RowSource, rng: RandomState) -> NDArray[np.float64]:
     n_components = min(_N_COMPONENTS, n - 1)
     if n_components < 1:
         return np.zeros((n, 1))
-    if isinstance(rows, ArrayRows):
+    if isinstance(rows, ArrayRows) and n * m <= _MANY_NUMBERS:
         X = rows.rows.numpy().astype(np.float64)
         X -= X.mean(axis=0)
         left, values, _ = randomized_svd(X, n_components, random_state=rng)
