@@ -49,8 +49,8 @@ def compare_epochs(options: Any, report: Report) -> None:
         f"one epoch: {N_ROWS} x {N_FEATURES}, network {HIDDEN} to {N_LATENT}, batches of {BATCH}, "
         f"k = {int(np.prod(SIZES))}, one thread",
         rows,
-        "above 1: slower than ours with free centroids. ClustPy's classes are not compared: its deep "
-        "module needs torchvision, which has no build for the CPU version of PyTorch used here",
+        "above 1: slower than ours with free centroids. ClustPy is not compared: its deep "
+        "module needs torchvision, which is no dependency of this benchmark",
     )
     report.table("distances of 10 000 rows to all centroids, forward and backward", _distances())
 
