@@ -16,6 +16,7 @@ NAMES = {
     "khatri-rao-table2": "the Khatri-Rao paper's Table 2, and data sets it does not have",
     "khatri-rao-figures": "its Figures 6, 7 and 8: budgets, numbers of sets, growth",
     "khatri-rao-speed": "time of an iteration on grids and memory against scikit-learn",
+    "khatri-rao-table3": "its Table 3: deep clustering, other data sets, seconds an epoch",
     "nonredundant": "quality and time of fits, choice of views and growth against ClustPy",
     "transformed": "quality, time and memory of transformed k-means on documents, growth",
     "quick-table3": "the QuicK-means paper's Table 3: loss at equal numbers of non-zeros",
@@ -65,7 +66,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--seed", type=int, default=0, help="of fuzz; with a number it is a problem"
     )
-    parser.add_argument("--area", default="", help="only this area of fuzz, such as KMeans")
+    parser.add_argument(
+        "--area", default="", help="only this area of fuzz, such as KMeans, or block of table3"
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer seeds and rows of table3")
     parser.add_argument("--jobs", type=int, default=1, help="processes of fuzz")
     parser.add_argument("--shrink", type=float, default=5.0, help="seconds for a failure of fuzz")
     parser.add_argument("--problem", type=int, default=0, help="number fuzz begins with")

@@ -40,6 +40,7 @@ PUBLIC = {
     "polymeans.reporting": ["Report"],
     "polymeans.cli": ["main"],
     "polymeans.persistence": None,
+    "polymeans.deep": None,
 }
 
 #: The first five scikit-learn does not ask for either. The last two are wrong about us: "k-means"

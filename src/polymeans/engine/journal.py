@@ -147,18 +147,21 @@ class Journal:
         rng : RandomState
             What ``compute`` draws from; if it is not called, gets the state it would have left.
         """
-        path = self._next()
-        found = _load(path)
+        page = self.page()
+        found = page.load(rng)
         if found is not None:
-            _rng_from_json(rng, json.loads(str(found.pop("rng"))))
             return found
         results = {name: np.asarray(value) for name, value in compute().items()}
-        _save(path, {**results, "rng": np.array(json.dumps(_rng_to_json(rng)))})
+        page.save(results, rng)
         return results
 
     def descent(self) -> "DescentPage":
         """The page of the next descent."""
         return DescentPage(self._next())
+
+    def page(self) -> "Page":
+        """The next page, for arrays that are written again and again."""
+        return Page(self._next())
 
     def remove(self) -> None:
         """The fit is done: nothing is left to go on with."""
@@ -171,6 +174,29 @@ class Journal:
         path = self.folder / f"{self._position:04d}.npz"
         self._position += 1
         return path
+
+
+class Page:
+    """Where something that goes on for long is recorded, each time as a whole.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self, rng: RandomState) -> dict[str, Any] | None:
+        """Arrays that were recorded before; ``rng`` gets the state it had. None: there are none."""
+        found = _load(self.path)
+        if found is not None:
+            _rng_from_json(rng, json.loads(str(found.pop("rng"))))
+        return found
+
+    def save(self, arrays: Mapping[str, Any], rng: RandomState) -> None:
+        """Record arrays, and the state of ``rng``."""
+        _save(self.path, {**arrays, "rng": np.array(json.dumps(_rng_to_json(rng)))})
 
 
 class DescentPage:

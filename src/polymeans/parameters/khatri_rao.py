@@ -32,7 +32,7 @@ def sizes_of(n_protocentroids: Any) -> tuple[int, ...]:
 
 def check_parameters(model: Any) -> None:
     """Raise if a parameter cannot be used, whatever the rows are."""
-    _check_sizes(model.n_protocentroids)
+    check_set_sizes(model.n_protocentroids)
     check_choice("aggregator", model.aggregator, AGGREGATORS)
     remedy = "1 is the default, 4 is thorough."
     check_real("effort", model.effort, 0.01, remedy, MOST_EFFORT)
@@ -43,7 +43,8 @@ def check_parameters(model: Any) -> None:
         check_choice("store_centroids", model.store_centroids, ("auto",), "Or True or False.")
 
 
-def _check_sizes(given: Any) -> None:
+def check_set_sizes(given: Any) -> None:
+    """Raise unless ``given`` are sizes of sets, with no more combinations than labels."""
     sizes = given
     if isinstance(sizes, Integral) and not isinstance(sizes, bool):
         sizes = (sizes,)

@@ -1,0 +1,335 @@
+"""Fitted deep clusterings as arrays and plain values, and in files of the format safetensors.
+
+Nothing is pickled, so reading a file runs no code of whoever wrote it. Networks that users gave
+are stored as numbers only; they have to be given again.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from polymeans._validation import shown
+from polymeans.deep.codebook import LatentCodebook
+from polymeans.deep.compression import inner_layers
+from polymeans.deep.devices import DTYPES
+from polymeans.deep.hadamard import HadamardLinear
+from polymeans.deep.networks import NetworkPlan, new_network
+from polymeans.deep.training import HISTORY
+
+_FORMAT = 1
+_CLASSES = ("DKM", "IDEC", "KhatriRaoDKM", "KhatriRaoIDEC")
+
+#: Parameters that are no plain values: they are stored as arrays, or not at all.
+_OTHER_PARAMETERS = ("autoencoder", "start_labels", "random_state")
+
+#: Fitted attributes that are numbers or names.
+_NUMBERS = (
+    "inertia_",
+    "reconstruction_error_",
+    "objective_",
+    "n_clusters_",
+    "n_latent_",
+    "n_parameters_",
+    "compression_",
+    "n_iter_",
+    "start_source_",
+    "n_features_in_",
+)
+
+#: Types of safetensors by those of numpy.
+_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U8": "|u1",
+    "BOOL": "|b1",
+}
+
+
+def to_arrays(model: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """A fitted deep clustering as arrays and values that JSON can hold.
+
+    Parameters
+    ----------
+    model : DKM, IDEC, KhatriRaoDKM or KhatriRaoIDEC
+        Fitted.
+
+    Returns
+    -------
+    arrays : dict of ndarray
+        Weights of the network, protocentroids, labels, history.
+    values : dict
+        Name of the class, parameters, shapes: strings, numbers, lists and None only.
+
+    See Also
+    --------
+    from_arrays : The way back.
+    """
+    check_is_fitted(model)
+    network, plan = model._network, model._fitted_plan
+    arrays = {
+        f"network.{name}": value.cpu().numpy() for name, value in network.state_dict().items()
+    }
+    for q, part in enumerate(model._codebook.to_arrays()):
+        arrays[f"protocentroids.{q}"] = part
+    arrays["labels_"], arrays["start_labels_"] = model.labels_, model.start_labels_
+    phases = np.unique(model.history_["phase"])
+    arrays["history.phase"] = np.searchsorted(phases, model.history_["phase"]).astype(np.int64)
+    for name in HISTORY.names[1:]:  # type: ignore[index]
+        arrays[f"history.{name}"] = np.ascontiguousarray(model.history_[name])
+    for number, (_, latent) in enumerate(model.latent_maps_):
+        arrays[f"map.{number}"] = latent
+    values: dict[str, Any] = {
+        "format": _FORMAT,
+        "class": type(model).__name__,
+        "parameters": _plain_parameters(model),
+        "numbers": {name: _plain(getattr(model, name)) for name in _NUMBERS},
+        "aggregator": model._codebook.aggregator,
+        "n_sets": len(model._codebook.sets),
+        "network": _plan_values(plan, network),
+        "phases": phases.tolist(),
+        "maps": [name for name, _ in model.latent_maps_],
+    }
+    if hasattr(model, "feature_names_in_"):
+        values["feature_names"] = [str(name) for name in model.feature_names_in_]
+    if model.start_labels is not None:
+        arrays["parameter.start_labels"] = np.asarray(model.start_labels, dtype=np.int64)
+    # Not ascontiguousarray: it makes vectors of single numbers.
+    return {name: np.array(value, order="C") for name, value in arrays.items()}, values
+
+
+def from_arrays(
+    arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any], autoencoder: Any = None
+) -> Any:
+    """The fitted model that :func:`to_arrays` took apart.
+
+    Parameters
+    ----------
+    arrays : mapping of ndarray
+        As returned by :func:`to_arrays`.
+    values : mapping
+        As returned by :func:`to_arrays`.
+    autoencoder : pair of torch.nn.Module or None, default=None
+        Encoder and decoder, of the same layers as those that were fitted. Needed if the model was
+        fitted with networks of the user's own, and only then.
+
+    Returns
+    -------
+    model : DKM, IDEC, KhatriRaoDKM or KhatriRaoIDEC
+        Fitted, with the same predictions to the last bit.
+    """
+    if values.get("format") != _FORMAT or values.get("class") not in _CLASSES:
+        raise ValueError(
+            f"This is no deep clustering of format {_FORMAT}, but {shown(values.get('class'))} of "
+            f"format {shown(values.get('format'))}. Read it with the version that wrote it."
+        )
+    given = values["network"]["kind"] == "given"
+    if given != (autoencoder is not None):
+        raise ValueError(
+            "The model was fitted with networks of its user, which are not stored. Give them "
+            "again: autoencoder=(encoder, decoder)."
+            if given
+            else "The model has an autoencoder of its own; autoencoder must be None."
+        )
+    parameters = dict(values["parameters"])
+    if given:
+        parameters["autoencoder"] = autoencoder
+    if "parameter.start_labels" in arrays:
+        parameters["start_labels"] = arrays["parameter.start_labels"]
+    for name, value in parameters.items():
+        if isinstance(value, list):
+            parameters[name] = tuple(value)
+    model = getattr(import_module("polymeans.deep"), values["class"])(**parameters)
+    for name, value in values["numbers"].items():
+        setattr(model, name, value)
+    if "feature_names" in values:
+        model.feature_names_in_ = np.array(values["feature_names"], dtype=object)
+    model._fitted_plan = plan = _plan_of(values["network"], autoencoder)
+    model._network = _network_of(plan, values["network"], model.n_features_in_, arrays)
+    sets = [arrays[f"protocentroids.{q}"] for q in range(values["n_sets"])]
+    model._codebook = LatentCodebook(sets, values["aggregator"])
+    model._fitted_loss = model._loss()
+    model.labels_ = np.array(arrays["labels_"])
+    model.start_labels_ = np.array(arrays["start_labels_"])
+    model.latent_maps_ = [
+        (name, np.array(arrays[f"map.{number}"])) for number, name in enumerate(values["maps"])
+    ]
+    history = np.empty(len(arrays["history.phase"]), dtype=HISTORY)
+    history["phase"] = np.array(values["phases"])[arrays["history.phase"]]
+    for name in HISTORY.names[1:]:  # type: ignore[index]
+        history[name] = arrays[f"history.{name}"]
+    model.history_ = history
+    for name, value in model._of_codebook(model._codebook, model.labels_).items():
+        setattr(model, name, value)
+    return model
+
+
+def save(model: Any, path: str | PathLike[str]) -> None:
+    """Write a fitted deep clustering to a file, without pickle.
+
+    Parameters
+    ----------
+    model : DKM, IDEC, KhatriRaoDKM or KhatriRaoIDEC
+        Fitted.
+    path : path
+        File to write, in the format of safetensors; values are in its metadata.
+
+    See Also
+    --------
+    load : The way back.
+    """
+    arrays, values = to_arrays(model)
+    header: dict[str, Any] = {"__metadata__": {"polymeans": json.dumps(values)}}
+    content, position = [], 0
+    for name, array in arrays.items():
+        kind = next((kind for kind, code in _TYPES.items() if array.dtype.str == code), None)
+        if kind is None:
+            raise TypeError(f"{name} has values of type {array.dtype}, which cannot be stored.")
+        data = array.tobytes()
+        offsets = [position, position + len(data)]
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
+        content.append(data)
+        position += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    target = Path(path)
+    beside = target.with_name(target.name + ".new")
+    with beside.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for data in content:
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(target)
+
+
+def load(path: str | PathLike[str], autoencoder: Any = None) -> Any:
+    """Read a fitted deep clustering from a file.
+
+    Parameters
+    ----------
+    path : path
+        File that :func:`save` wrote.
+    autoencoder : pair of torch.nn.Module or None, default=None
+        Encoder and decoder, of the same layers as those that were fitted. Needed if the model was
+        fitted with networks of the user's own, and only then.
+
+    Returns
+    -------
+    model : DKM, IDEC, KhatriRaoDKM or KhatriRaoIDEC
+        Fitted, with the same predictions to the last bit.
+    """
+    content = Path(path).read_bytes()
+    try:
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + length])
+        values = json.loads(header.pop("__metadata__")["polymeans"])
+        body = memoryview(content)[8 + length :]
+        arrays = {name: _array_of(body, entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{str(path)!r} is no file that polymeans.deep.save wrote, or is damaged ({error})."
+        ) from error
+    return from_arrays(arrays, values, autoencoder)
+
+
+def _array_of(body: memoryview, entry: Mapping[str, Any]) -> NDArray[Any]:
+    first, last = entry["data_offsets"]
+    if not 0 <= first <= last <= len(body):
+        raise ValueError("an array lies outside of the file")
+    flat = np.frombuffer(body[first:last], dtype=_TYPES[entry["dtype"]])
+    return flat.reshape(entry["shape"]).copy()
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_parameters(model: Any) -> dict[str, Any]:
+    """Parameters that are strings, numbers, sequences of them, or None."""
+    parameters = model.get_params(deep=False)
+    plain: dict[str, Any] = {}
+    for name, value in parameters.items():
+        if name == "autoencoder" and isinstance(value, str):
+            plain[name] = value
+        elif name == "random_state" and isinstance(value, int | np.integer):
+            plain[name] = int(value)
+        elif name not in _OTHER_PARAMETERS:
+            is_sequence = isinstance(value, tuple | list | np.ndarray)
+            plain[name] = [_plain(part) for part in value] if is_sequence else _plain(value)
+    return plain
+
+
+def _plan_values(plan: NetworkPlan, network: Any) -> dict[str, Any]:
+    values = {
+        "kind": plan.kind,
+        "hidden_sizes": list(plan.hidden_sizes),
+        "n_latent": network.n_latent,
+        "activation": plan.activation,
+        "n_factors": plan.n_factors,
+        "rank": plan.rank,
+        "image_shape": None if plan.image_shape is None else list(plan.image_shape),
+        "dtype": str(plan.dtype).removeprefix("torch."),
+    }
+    if plan.kind == "hadamard":
+        halves = network.encoder, network.decoder
+        values["ranks"] = [
+            [layer.rank for layer in half if isinstance(layer, HadamardLinear)] for half in halves
+        ]
+    return values
+
+
+def _plan_of(values: Mapping[str, Any], given: Any) -> NetworkPlan:
+    shape = values["image_shape"]
+    return NetworkPlan(
+        values["kind"],
+        tuple(values["hidden_sizes"]),
+        values["n_latent"],
+        values["activation"],
+        values["n_factors"],
+        values["rank"],
+        None if shape is None else tuple(shape),
+        given,
+        DTYPES[values["dtype"]],
+    )
+
+
+def _network_of(
+    plan: NetworkPlan,
+    values: Mapping[str, Any],
+    n_features: int,
+    arrays: Mapping[str, NDArray[Any]],
+) -> Any:
+    generator = torch.Generator()
+    network = new_network(plan, n_features, generator)
+    if plan.kind == "hadamard":
+        for half, ranks in zip((network.encoder, network.decoder), values["ranks"]):
+            assert isinstance(half, torch.nn.Sequential)
+            for position, rank in zip(inner_layers(half), ranks):
+                layer: Any = half[position]
+                half[position] = HadamardLinear(
+                    layer.in_features,
+                    layer.out_features,
+                    rank,
+                    plan.n_factors,
+                    generator,
+                    plan.dtype,
+                )
+    prefix = "network."
+    state = {
+        name.removeprefix(prefix): torch.from_numpy(np.array(value))
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }
+    network.load_state_dict(state)
+    return network.eval()

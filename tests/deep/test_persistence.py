@@ -1,0 +1,125 @@
+"""Models through files: the same bits, no pickle, in a new process, too."""
+
+import json
+import pickle
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from polymeans.deep import DKM, KhatriRaoDKM, KhatriRaoIDEC, from_arrays, load, save, to_arrays
+from tests.deep.checks import QUICK, blobs, quick_models
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+MODELS = [
+    *quick_models(),
+    KhatriRaoDKM((2, 2), aggregator="product", start="latent", **QUICK),
+    KhatriRaoIDEC((2, 2, 2), autoencoder="convolutional", image_shape=(2, 3), **QUICK),
+    DKM(4, autoencoder="hadamard", **(QUICK | {"hidden_sizes": (20, 12)})),
+    DKM(4, start_labels=np.arange(90) % 4, dtype="float64", **QUICK),
+]
+
+
+def names(model):
+    return {name for name in vars(model) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: str(model)[:60])
+def test_round_trip_through_a_file(model, tmp_path):
+    X = blobs()
+    model.fit(X)
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    found = load(path)
+    assert type(found) is type(model)
+    assert names(found) == names(model)
+    for name, value in model.get_params().items():
+        np.testing.assert_array_equal(found.get_params()[name], value, err_msg=name)
+    for method in ("predict", "transform", "reconstruct", "score"):
+        np.testing.assert_array_equal(getattr(found, method)(X), getattr(model, method)(X))
+    for name in ("labels_", "history_", "cluster_centers_", "n_parameters_", "objective_"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(model, name))
+    # It can be fitted again, to the same bits.
+    np.testing.assert_array_equal(found.fit(X).transform(X), model.transform(X))
+
+
+def test_a_new_process_predicts_the_same(tmp_path):
+    X = blobs()
+    model = KhatriRaoIDEC((2, 2), **QUICK).fit(X)
+    model.save(tmp_path / "model")
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import numpy as np; from polymeans.deep import load;"
+        f"print(*load({str(tmp_path / 'model')!r}).predict(np.load({str(tmp_path / 'X.npy')!r})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(label) for label in model.labels_]
+
+
+def test_arrays_are_plain():
+    model = DKM(4, **QUICK).fit(pd.DataFrame(blobs(), columns=list("abcdef")))
+    arrays, values = to_arrays(model)
+    assert all(type(part) is np.ndarray and part.dtype != object for part in arrays.values())
+    again = from_arrays(arrays, json.loads(json.dumps(values)))
+    assert again.feature_names_in_.tolist() == list("abcdef")
+
+
+def test_files_are_safetensors(tmp_path):
+    path = tmp_path / "model.safetensors"
+    model = DKM(4, **QUICK).fit(blobs())
+    save(model, path)
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    metadata = header.pop("__metadata__")
+    assert all(isinstance(value, str) for value in metadata.values())
+    ends = sorted(entry["data_offsets"] for entry in header.values())
+    assert ends[0][0] == 0
+    assert ends[-1][1] == len(content) - 8 - length
+    assert all(before[1] == after[0] for before, after in pairwise(ends))
+    entry = header["network.encoder.0.weight"]
+    assert entry["dtype"] == "F32"
+    assert entry["shape"] == [16, 6]
+
+
+def test_given_networks_have_to_be_given_again(tmp_path):
+    X = blobs()
+
+    def networks():
+        normed = torch.nn.Sequential(torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 2))
+        return normed, torch.nn.Linear(2, 6)
+
+    model = DKM(4, autoencoder=networks(), **QUICK).fit(X)
+    model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="autoencoder=\\(encoder, decoder\\)"):
+        load(tmp_path / "model")
+    found = load(tmp_path / "model", autoencoder=networks())
+    np.testing.assert_array_equal(found.transform(X), model.transform(X))
+    DKM(4, **QUICK).fit(X).save(tmp_path / "other")
+    with pytest.raises(ValueError, match="must be None"):
+        load(tmp_path / "other", autoencoder=networks())
+
+
+def test_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "model"
+    DKM(4, **QUICK).fit(blobs()).save(path)
+    content = path.read_bytes()
+    for damaged in (b"", b"x" * 40, content[:100], content[:-50]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"no file that polymeans\.deep\.save wrote"):
+            load(path)
+    arrays, values = to_arrays(DKM(4, **QUICK).fit(blobs()))
+    with pytest.raises(ValueError, match="format"):
+        from_arrays(arrays, values | {"format": 99})
+
+
+def test_pickle_works_too():
+    X = blobs()
+    model = KhatriRaoDKM((2, 2), **QUICK).fit(X)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.labels_)
