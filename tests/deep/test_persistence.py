@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
+import polymeans
 from polymeans.deep import DKM, KhatriRaoDKM, KhatriRaoIDEC, from_arrays, load, save, to_arrays
 from tests.deep.checks import QUICK, blobs, quick_models
 
@@ -111,11 +112,32 @@ def test_damaged_files_are_refused(tmp_path):
     content = path.read_bytes()
     for damaged in (b"", b"x" * 40, content[:100], content[:-50]):
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"no file that polymeans\.deep\.save wrote"):
+        with pytest.raises(ValueError, match=r"no model file|cut off|damaged|header"):
             load(path)
     arrays, values = to_arrays(DKM(4, **QUICK).fit(blobs()))
     with pytest.raises(ValueError, match="format"):
         from_arrays(arrays, values | {"format": 99})
+
+
+def test_the_library_saves_and_loads_them_like_every_other_model(tmp_path):
+    X = blobs()
+    model = KhatriRaoIDEC((2, 2), **QUICK).fit(X)
+    polymeans.save(model, tmp_path / "model")
+    found = polymeans.load(tmp_path / "model")
+    assert type(found) is KhatriRaoIDEC
+    np.testing.assert_array_equal(found.predict(X), model.labels_)
+
+
+def test_layers_that_no_file_can_hold_are_refused():
+    arrays, values = to_arrays(DKM(4, **QUICK).fit(blobs()))
+    for sizes in ([10**9], [-1], [2.5], ["16"]):
+        changed = json.loads(json.dumps(values))
+        changed["network"]["hidden_sizes"] = sizes
+        with pytest.raises(ValueError, match="layers"):
+            from_arrays(arrays, changed)
+    changed["network"]["hidden_sizes"] = [17]
+    with pytest.raises(ValueError, match="does not fit"):
+        from_arrays(arrays, changed)
 
 
 def test_pickle_works_too():

@@ -4,12 +4,10 @@ Nothing is pickled, so reading a file runs no code of whoever wrote it. Networks
 are stored as numbers only; they have to be given again.
 """
 
-import json
-import os
 from collections.abc import Mapping
 from importlib import import_module
+from itertools import pairwise
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from polymeans.deep.devices import DTYPES
 from polymeans.deep.hadamard import HadamardLinear
 from polymeans.deep.networks import NetworkPlan, new_network
 from polymeans.deep.training import HISTORY
+from polymeans.persistence import files
 
 _FORMAT = 1
 _CLASSES = ("DKM", "IDEC", "KhatriRaoDKM", "KhatriRaoIDEC")
@@ -45,15 +44,8 @@ _NUMBERS = (
     "n_features_in_",
 )
 
-#: Types of safetensors by those of numpy.
-_TYPES = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "I64": "<i8",
-    "I32": "<i4",
-    "U8": "|u1",
-    "BOOL": "|b1",
-}
+#: Entries of a layer that may be made before its numbers are compared with those of a file.
+_SMALL_LAYER = 2**22
 
 
 def to_arrays(model: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -155,7 +147,11 @@ def from_arrays(
     if "feature_names" in values:
         model.feature_names_in_ = np.array(values["feature_names"], dtype=object)
     model._fitted_plan = plan = _plan_of(values["network"], autoencoder)
-    model._network = _network_of(plan, values["network"], model.n_features_in_, arrays)
+    _check_sizes(values, arrays)
+    try:
+        model._network = _network_of(plan, values["network"], model.n_features_in_, arrays)
+    except (RuntimeError, AssertionError) as error:  # torch's word for numbers that do not fit
+        raise ValueError(f"the network does not fit its numbers: {error}") from error
     sets = [arrays[f"protocentroids.{q}"] for q in range(values["n_sets"])]
     model._codebook = LatentCodebook(sets, values["aggregator"])
     model._fitted_loss = model._loss()
@@ -175,46 +171,26 @@ def from_arrays(
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted deep clustering to a file, without pickle.
+    """Write a fitted deep clustering to a file, without pickle: :func:`polymeans.save`.
 
     Parameters
     ----------
     model : DKM, IDEC, KhatriRaoDKM or KhatriRaoIDEC
         Fitted.
     path : path
-        File to write, in the format of safetensors; values are in its metadata.
+        File to write, in the layout of safetensors.
 
     See Also
     --------
     load : The way back.
     """
-    arrays, values = to_arrays(model)
-    header: dict[str, Any] = {"__metadata__": {"polymeans": json.dumps(values)}}
-    content, position = [], 0
-    for name, array in arrays.items():
-        kind = next((kind for kind, code in _TYPES.items() if array.dtype.str == code), None)
-        if kind is None:
-            raise TypeError(f"{name} has values of type {array.dtype}, which cannot be stored.")
-        data = array.tobytes()
-        offsets = [position, position + len(data)]
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": offsets}
-        content.append(data)
-        position += len(data)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    target = Path(path)
-    beside = target.with_name(target.name + ".new")
-    with beside.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for data in content:
-            file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(target)
+    files.save(model, path)
 
 
 def load(path: str | PathLike[str], autoencoder: Any = None) -> Any:
     """Read a fitted deep clustering from a file.
+
+    :func:`polymeans.load` does the same for models whose networks are not a user's own.
 
     Parameters
     ----------
@@ -229,26 +205,19 @@ def load(path: str | PathLike[str], autoencoder: Any = None) -> Any:
     model : DKM, IDEC, KhatriRaoDKM or KhatriRaoIDEC
         Fitted, with the same predictions to the last bit.
     """
-    content = Path(path).read_bytes()
-    try:
-        length = int.from_bytes(content[:8], "little")
-        header = json.loads(content[8 : 8 + length])
-        values = json.loads(header.pop("__metadata__")["polymeans"])
-        body = memoryview(content)[8 + length :]
-        arrays = {name: _array_of(body, entry) for name, entry in header.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{str(path)!r} is no file that polymeans.deep.save wrote, or is damaged ({error})."
-        ) from error
-    return from_arrays(arrays, values, autoencoder)
+    given = {} if autoencoder is None else {"autoencoder": autoencoder}
+    return files.read_model(path, **given).model
 
 
-def _array_of(body: memoryview, entry: Mapping[str, Any]) -> NDArray[Any]:
-    first, last = entry["data_offsets"]
-    if not 0 <= first <= last <= len(body):
-        raise ValueError("an array lies outside of the file")
-    flat = np.frombuffer(body[first:last], dtype=_TYPES[entry["dtype"]])
-    return flat.reshape(entry["shape"]).copy()
+def _check_sizes(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse layers that are larger than all arrays of a file: they would only take memory."""
+    plan, n_features = values["network"], values["numbers"]["n_features_in_"]
+    sizes = [n_features, *plan["hidden_sizes"], plan["n_latent"]]
+    if not all(type(size) is int and size > 0 for size in sizes):
+        raise ValueError("sizes of layers must be whole numbers above zero")
+    stored = sum(array.size for array in arrays.values())
+    if max(one * two for one, two in pairwise(sizes)) > max(stored, _SMALL_LAYER):
+        raise ValueError("layers are larger than all that is stored")
 
 
 def _plain(value: Any) -> Any:

@@ -193,12 +193,14 @@ def _pruned(values: Any) -> Any:
     return {key: _pruned(part) for key, part in values.items() if key not in _OF_ROWS}
 
 
-def read_model(path: Path) -> LoadedModel:
+def read_model(path: Path, **given: Any) -> LoadedModel:
     """Read a model, and what else its file says.
 
     Parameters
     ----------
     path : path
+    **given
+        What the file of a model does not hold, for those adapters that take it.
 
     Returns
     -------
@@ -217,7 +219,7 @@ def read_model(path: Path) -> LoadedModel:
         raise ModelFileError(f"{path} has arrays that belong to nothing.")
     name, values = content["class"], content["values"]
     try:
-        model = adapter_of(name).from_arrays(own, values)
+        model = adapter_of(name).from_arrays(own, values, **given)
     except ModelFileError as error:
         raise ModelFileError(f"{path} holds no valid {name}: {error}{_written(content)}") from None
     except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:

@@ -22,6 +22,7 @@ class Entry(NamedTuple):
 
 
 _OURS = "polymeans.persistence.estimators"
+_DEEP = Entry("polymeans.deep", "polymeans.deep.persistence")
 
 REGISTRY: dict[str, Entry] = {
     "KMeans": Entry("polymeans.kmeans", _OURS),
@@ -36,6 +37,10 @@ REGISTRY: dict[str, Entry] = {
     "ClusterKNeighborsRegressor": Entry("polymeans.neighbors", _OURS),
     "ClusterNystroem": Entry("polymeans.kernel_approximation", _OURS),
     "HadamardNystroem": Entry("polymeans.kernel_approximation", _OURS),
+    "DKM": _DEEP,
+    "IDEC": _DEEP,
+    "KhatriRaoDKM": _DEEP,
+    "KhatriRaoIDEC": _DEEP,
 }
 
 
