@@ -146,4 +146,19 @@ def _map(file: _File, piece: Piece) -> NDArray[Any]:
         whole = np.memmap(file.path, file.dtype, "c", file.offset, (n, d), "F")
         return whole[piece.start : piece.stop]
     offset = file.offset + piece.start * d * file.dtype.itemsize
+    _begin_reading(file.path, offset, piece.n_rows * d * file.dtype.itemsize)
     return np.memmap(file.path, file.dtype, "c", offset, (piece.n_rows, d))
+
+
+def _begin_reading(path: str, offset: int, n_bytes: int) -> None:
+    """Let the operating system read a part of a file while other work is done.
+
+    A map alone reads nothing: pages would be waited for, one after the other, by whoever first
+    looks at them.
+    """
+    if hasattr(os, "posix_fadvise"):
+        file = os.open(path, os.O_RDONLY)
+        try:
+            os.posix_fadvise(file, offset, n_bytes, os.POSIX_FADV_WILLNEED)
+        finally:
+            os.close(file)
