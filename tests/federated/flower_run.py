@@ -37,6 +37,8 @@ def main() -> int:
         "--required", action="store_true", help="fail where Flower is not to be had"
     )
     options = parser.parse_args()
+    # Ended from outside, it still has to end what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="flower-") as folder:
         python = options.python or make_environment(Path(folder) / "venv")
         if python is None:
