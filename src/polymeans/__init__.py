@@ -5,6 +5,7 @@ Importing this package is cheap: compiled kernels, plotting and every optional e
 first use.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from polymeans.grids import balanced_sizes, decompose_centroids, diagnose_structure
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-#: Names that are imported when they are first asked for, and the modules they are in.
-_LATER = {
+#: Public names that are imported when they are first used, and where they are.
+_LAZY = {
     "assign": "polymeans.inspection.assigning",
     "describe": "polymeans.inspection.description",
     "memory_estimate": "polymeans.inspection.memory",
@@ -60,14 +61,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    """Import a public name on its first use."""
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(_LATER[name]), name)
+    value = getattr(import_module(_LAZY[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
+    """All public names, also those that were not used yet."""
     return sorted({*globals(), *__all__})
