@@ -33,7 +33,7 @@ def test_every_public_name_is_there():
     exec("from polymeans import *", found)
     assert set(polymeans.__all__) - {"__version__"} <= set(found)
     assert set(polymeans.__all__) <= set(dir(polymeans))
-    assert set(polymeans._LATER) <= set(polymeans.__all__)
+    assert set(polymeans._LAZY) <= set(polymeans.__all__)
 
 
 def test_other_names_are_missing():

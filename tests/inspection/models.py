@@ -1,5 +1,6 @@
 """Fitted models of every estimator, on rows of every kind, for what is said after a fit."""
 
+from copy import deepcopy
 from functools import cache
 
 import numpy as np
@@ -60,9 +61,13 @@ def rows(kind):
     return made[kind]()
 
 
-@cache
 def fitted(name, kind="dense"):
-    """A model fitted to rows of a kind."""
+    """A model fitted to rows of a kind; a copy, which a test may change."""
+    return deepcopy(_fitted(name, kind))
+
+
+@cache
+def _fitted(name, kind):
     if name in IN_MEMORY_ONLY:
         kind = {"blocks": "dense", "csr blocks": "csr"}.get(kind, kind)
     return MODELS[name]().fit(rows(kind))

@@ -277,7 +277,10 @@ def test_tabs_of_views_and_cells_in_a_grid(visit):
 def test_everything_is_printed(visit):
     X = rows("dense")
     page = visit(report(NonRedundantKMeans((3, 2), effort=0.1, random_state=0).fit(X), X))
+    page.get_by_role("button", name="Color scheme").click()  # dark, on paper it is not
     page.emulate_media(media="print")
+    assert brightness(page, "body", "backgroundColor") > 250
+    assert brightness(page, "body", "color") < 80
     assert page.locator("#clustering-1").is_visible()
     assert page.locator("#theme").is_hidden()
     assert len(page.pdf()) > 10_000

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polymeans import KMeans, NonRedundantKMeans, TransformedKMeans, describe, report
+from polymeans import KMeans, NonRedundantKMeans, TransformedKMeans, describe, relabel, report
 from polymeans.datasets import make_posts
 from polymeans.reporting import SCHEMA
 from polymeans.reporting.html import MOST_BYTES
@@ -304,6 +304,18 @@ def test_stability_that_is_given():
         found = report(fitted("kmeans"), rows("dense"), stability=given)
         assert found.to_dict()["stability"]["mean"] == pytest.approx(0.6)
         check_page(found.html())
+
+    class Repeated:
+        mean_ = 0.8
+        scores_ = np.array([[1.0, 0.7], [0.7, 1.0]])
+        per_cluster_ = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+        vary_ = "rows"
+        estimator_ = relabel(fitted("kmeans"), [4, 3, 2, 1, 0])
+
+    content = report(fitted("kmeans"), rows("dense"), stability=Repeated()).to_dict()["stability"]
+    assert content["scores"] == [0.7]
+    assert content["per_cluster"] == [0.5, 0.4, 0.3, 0.2, 0.1]
+    assert "other rows" in content["method"]
     with pytest.raises(TypeError, match="stability must be"):
         report(fitted("kmeans"), rows("dense"), stability=object())
     with pytest.raises(ValueError, match="stability"):

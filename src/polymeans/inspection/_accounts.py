@@ -74,10 +74,12 @@ class FeatureSums:
         with np.errstate(over="ignore"):
             return (self._total / self._masses[0].sum() + self._origin) * self._unit
 
-    def cluster_means(self, number: int) -> NDArray[np.float64]:
-        """Means of the rows of each cluster; that of all rows for clusters without any."""
+    def cluster_means(
+        self, number: int, merged: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Means of the rows of each cluster, or group of clusters; of all rows if it has none."""
         assert self._origin is not None
-        sums, masses = self._sums[number], self._masses[number]
+        sums, masses = self._joined(number, merged)
         dense = sums.toarray() if self._is_sparse else sums
         means = dense / np.where(masses > 0, masses, 1.0)[:, None] + self._origin
         with np.errstate(over="ignore"):
@@ -107,17 +109,24 @@ class FeatureSums:
         -------
         TopFeatures
         """
-        sums, masses = self._sums[number], self._masses[number]
-        if merged is not None:
-            k, groups = len(masses), int(merged.max()) + 1
-            join = sp.csr_array((np.ones(k), (merged, np.arange(k))), shape=(groups, k))
-            sums, masses = join @ sums, join @ masses
+        sums, masses = self._joined(number, merged)
         overall, deviation = self._total / self._masses[0].sum(), self._deviation()
         found = TopFeatures([], [], [], [])
         for c, mass in enumerate(masses):
             own = sums[c : c + 1].toarray()[0] if self._is_sparse else sums[c]
             self._append(found, own, mass, overall, deviation, n)
         return found
+
+    def _joined(
+        self, number: int, merged: NDArray[np.int64] | None
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """Sums and masses of clusters, added up by group where there are groups."""
+        sums, masses = self._sums[number], self._masses[number]
+        if merged is None:
+            return sums, masses
+        k, groups = len(masses), int(merged.max()) + 1
+        join = sp.csr_array((np.ones(k), (merged, np.arange(k))), shape=(groups, k))
+        return join @ sums, join @ masses
 
     def _append(
         self,

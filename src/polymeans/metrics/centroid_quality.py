@@ -98,8 +98,8 @@ def centroid_quality(
     clusters and structures of centroids. **Do not use** to compare results in different spaces or
     metrics: all three measures are of the space that rows and centroids are given in.
 
-    **Cost.** One pass of ``n_samples * n_clusters * n_features`` multiplications and 16 MiB; all
-    pairs of centroids once.
+    **Cost.** One pass of ``n_samples * n_clusters * n_features`` multiplications, and some tens of
+    MiB; all pairs of centroids once.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from polymeans.reporting import html_clusters, html_panels
+from polymeans.reporting import html_clusters, html_panels, html_structures
 from polymeans.reporting.markup import Markup, embedded_json, join, tag, text
 from polymeans.reporting.numbers import (
     clipped,
@@ -179,7 +179,7 @@ def _main(summary: dict[str, Any], detail: Detail) -> Markup:
         "main",
         notes,
         html_clusters.clusters(summary, detail),
-        html_panels.structure(summary),
+        html_structures.structure(summary),
         tag(
             "div",
             html_panels.quality(summary),

@@ -1,268 +1,20 @@
-"""Panels below the clusters: structure, quality, convergence, crosstabs, parameters."""
+"""Panels below the clusters: quality, convergence, crosstabs, parameters."""
 
 from typing import Any
 
-from polymeans.reporting.html_clusters import N_HUES, thumb
-from polymeans.reporting.markup import Markup, join, tag, user_text
+from polymeans.reporting.html_clusters import N_HUES
+from polymeans.reporting.html_parts import card, facts, scroll, share_line
+from polymeans.reporting.markup import Markup, tag, user_text
 from polymeans.reporting.numbers import (
     apart,
     clipped,
     hundredths,
-    percent,
     plural,
     separation_words,
     short,
     stability_words,
     whole,
 )
-
-
-def _card(title: str, *content: Any, **attributes: Any) -> Markup:
-    return tag("section", tag("h2", title), *content, cls="card", aria_label=title, **attributes)
-
-
-def _facts(*pairs: tuple[str, Any]) -> Markup:
-    rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs]
-    return tag("dl", rows, cls="facts")
-
-
-def _scroll(table: Markup, words: str) -> Markup:
-    return tag("div", table, cls="scroll", tabindex="0", role="region", aria_label=words)
-
-
-# --- structure -----------------------------------------------------------------------------------
-
-
-def structure(summary: dict[str, Any]) -> Markup | None:
-    """The panel of the model's structure; None for free centroids.
-
-    Parameters
-    ----------
-    summary : dict
-
-    Returns
-    -------
-    Markup or None
-    """
-    content = summary["structure"]
-    if content is None:
-        return None
-    panels = {"grid": _grid, "factors": _factors, "sparse": _factors, "views": _views}
-    return panels.get(content["kind"], _space)(summary, content)
-
-
-def _grid(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
-    total = sum(content["sizes"])
-    cells = 1
-    for size in content["sizes"]:
-        cells *= size
-    how = "sum" if content["aggregator"] == "sum" else "product"
-    words = (
-        f"{whole(total)} protocentroids in sets of {' and '.join(map(str, content['sizes']))} make "
-        f"{whole(cells)} centroids: each is the {how} of one member of every set. "
-        f"{_empty_words(content['n_empty'])} Free centroids would take "
-        f"{short(content['compression'], 2)} times as many numbers."
-    )
-    tables = [_one_grid(summary, content, each) for each in content["grids"]]
-    if not tables:
-        tables = [tag("p", "The sets are too large for a grid to be drawn.", cls="hint")]
-    return _card("Grid of protocentroids", tag("p", words), tables)
-
-
-def _empty_words(n_empty: int) -> str:
-    if not n_empty:
-        return "All combinations have rows."
-    have = "has" if n_empty == 1 else "have"
-    return f"{plural(n_empty, 'combination')} {have} no rows."
-
-
-def _one_grid(summary: dict[str, Any], content: dict[str, Any], grid: dict[str, Any]) -> Markup:
-    down, across, sizes = grid["rows"], grid["columns"], grid["sizes"]
-    linked = len(content["sizes"]) == 2
-    most = max(max(line) for line in sizes) or 1
-    heads = [_member(summary, content, across, j, "col") for j in range(len(sizes[0]))]
-    corner = tag("td", f"set {down} ↓ · set {across} →", cls="corner")
-    lines = []
-    for i, line in enumerate(sizes):
-        cells = []
-        for j, size in enumerate(line):
-            place = f"--tint:{(size / most) ** 0.5 * 100:.0f}%"
-            label: Any = whole(size)
-            if linked:
-                label = tag(
-                    "button",
-                    whole(size),
-                    type="button",
-                    aria_label=f"Cell {i}, {j}: {plural(size, 'row')}",
-                    data_cluster=i * len(line) + j,
-                )
-            cells.append(tag("td", label, style=place, cls="cell" if size else "cell none"))
-        lines.append(tag("tr", _member(summary, content, down, i, "row"), cells))
-    table = tag(
-        "table",
-        tag("caption", f"Rows of each combination of set {down} and set {across}", cls="quiet"),
-        tag("thead", tag("tr", corner, heads)),
-        tag("tbody", lines),
-        cls="grid",
-        data_grouping="0" if linked else None,
-    )
-    return _scroll(table, f"Grid of set {down} and set {across}")
-
-
-def _member(
-    summary: dict[str, Any], content: dict[str, Any], number: int, j: int, scope: str
-) -> Markup:
-    pictures = content["members"][number]["pictures"]
-    picture = None
-    if pictures and summary["pictures"] and summary["pictures"]["atlas"]:
-        picture = thumb(pictures[j], summary, f"member {j} of set {number}")
-    (part,) = (each for each in summary["clusterings"] if each["name"] == f"set {number}")
-    features = part["clusters"][j]["features"][:1]
-    words = None
-    if features and picture is None:
-        sign = "▲" if (features[0]["difference"] or 0) >= 0 else "▼"
-        words = tag("small", sign, " ", user_text(clipped(features[0]["name"])), cls="clip")
-    return tag("th", picture, tag("span", str(j)), words, scope=scope)
-
-
-def _factors(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
-    inertia, free = summary["model"]["inertia"], content["kmeans_inertia"]
-    loss = None if not inertia or not free else inertia / free - 1
-    figures = [
-        tag(
-            "figure",
-            tag(
-                "img",
-                src=each["pattern"],
-                alt=f"Non-zeros of a matrix of {each['rows']} by {each['columns']}",
-                cls="pattern",
-                style=f"aspect-ratio:{min(max(each['columns'] / each['rows'], 0.4), 4):.3f}",
-            ),
-            tag(
-                "figcaption",
-                f"{whole(each['rows'])} × {whole(each['columns'])}, "
-                f"{plural(each['nonzeros'], 'non-zero')} ({percent(each['density'])})",
-            ),
-        )
-        for each in content["factors"]
-    ]
-    is_product = content["kind"] == "factors"
-    words = (
-        f"The centroids are the product of {plural(len(figures), 'sparse matrix')}."
-        if is_product
-        else "The centroids are sparse."
-    ).replace("matrixs", "matrices")
-    return _card(
-        "Factors" if is_product else "Sparsity",
-        tag("p", f"{words} Dark places in the pictures have non-zeros."),
-        _facts(
-            ("Non-zeros", whole(content["nonzeros"])),
-            ("Compression", f"{short(content['compression'])} times"),
-            ("Inertia over free centroids", "–" if loss is None else f"{100 * loss:+.1f} %"),
-        ),
-        tag("div", figures, cls="factors"),
-    )
-
-
-def _views(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
-    views = content["views"]
-    if not views:
-        return _card("Views", tag("p", "No views were found: all rows are one cluster."))
-    lines = [
-        tag(
-            "li",
-            tag("span", f"View {s}", tag("small", " main" if view["main"] else "")),
-            tag("span", tag("span", cls="bar", style=_share_width(view["explained"])), cls="track"),
-            tag(
-                "span",
-                f"{percent(view['explained'])} of the scatter, "
-                f"{plural(view['n_clusters'], 'cluster')}, {plural(view['n_dims'], 'dimension')}",
-                cls="value",
-            ),
-        )
-        for s, view in enumerate(views)
-    ]
-    others = [
-        value for a, line in enumerate(content["shared"]) for b, value in enumerate(line) if a < b
-    ]
-    words = "There is only one view."
-    if others:
-        most = max(others)
-        judged = "nearly independent" if most < 0.1 else "related" if most < 0.5 else "redundant"
-        words = f"Two views share at most {percent(most)} of their information: they are {judged}."
-    heads = [tag("th", f"View {b}", scope="col") for b in range(len(views))]
-    body = [
-        tag(
-            "tr",
-            tag("th", f"View {a}", scope="row"),
-            [
-                tag("td", percent(value), cls="cell", style=f"--tint:{100 * (value or 0):.0f}%")
-                for value in line
-            ],
-        )
-        for a, line in enumerate(content["shared"])
-    ]
-    matrix = tag(
-        "table",
-        tag("caption", "Information that views share"),
-        tag("thead", tag("tr", tag("td"), heads)),
-        tag("tbody", body),
-        cls="grid",
-    )
-    rest = f"Directions without clusters hold {percent(content['unexplained'])} of the scatter, "
-    rest += "or scatter within clusters."
-    space = " Views were found among whitened principal components." if content["whitened"] else ""
-    return _card(
-        "Views",
-        tag("p", f"{words} {rest}{space}"),
-        tag(
-            "div",
-            tag("ul", lines, cls="shares long"),
-            _scroll(matrix, "Information that views share") if others else None,
-            cls="two",
-        ),
-    )
-
-
-def _share_width(share: float | None) -> str:
-    return f"width:{100 * min(1.0, max(0.0, share or 0.0)):.1f}%"
-
-
-def _space(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
-    kinds = {"cut": "normalized cut", "svd": "main directions", None: "all directions"}
-    bars = [
-        tag(
-            "li",
-            tag("span", f"{number + 1}"),
-            tag("span", tag("span", cls="bar", style=_share_width(share)), cls="track"),
-            tag("span", percent(share), cls="value"),
-        )
-        for number, share in enumerate(content["directions"])
-    ]
-    directions: Any = tag("p", "This solver computes no directions.", cls="hint")
-    if bars:
-        directions = join(
-            tag("h3", "Scatter of the centroids along the directions of the space"),
-            tag("ul", bars, cls="shares"),
-        )
-    return _card(
-        "Learned space",
-        tag("p", "Clusters are compact in a metric that was learned with them."),
-        tag(
-            "div",
-            _facts(
-                ("Dimensions", whole(content["n_components"])),
-                ("Embedding", kinds.get(content["embedding"], content["embedding"])),
-                ("Rows of length one", "yes" if content["spherical"] else "no"),
-                ("Kernel", content["kernel"] or "none"),
-                ("rho", short(content["rho"])),
-                ("Left out by the embedding", percent(content["discarded"])),
-            ),
-            tag("div", directions),
-            cls="two",
-        ),
-    )
-
 
 # --- quality and convergence ---------------------------------------------------------------------
 
@@ -300,8 +52,8 @@ def quality(summary: dict[str, Any]) -> Markup:
         f"{separation_words(parts[0]['silhouette'])} Of silhouette and Calinski-Harabasz large "
         "values are good, of Davies-Bouldin small ones; they compare results on the same rows."
     )
-    return _card(
-        "Quality", tag("p", words), _scroll(table, "Measures of quality"), _stability(summary)
+    return card(
+        "Quality", tag("p", words), scroll(table, "Measures of quality"), _stability(summary)
     )
 
 
@@ -311,30 +63,10 @@ def _stability(summary: dict[str, Any]) -> Markup:
         return tag("p", "Stability was not computed; stability=5 compares five fits.", cls="hint")
     mean = content["mean"]
     found = [tag("h3", "Stability"), tag("p", stability_words(mean))]
-    found.append(
-        tag(
-            "ul",
-            tag(
-                "li",
-                tag("span", "Agreement"),
-                tag("span", tag("span", cls="bar", style=_share_width(mean)), cls="track"),
-                tag("span", hundredths(mean), cls="value"),
-            ),
-            cls="shares",
-        )
-    )
+    found.append(tag("ul", share_line("Agreement", mean, hundredths(mean)), cls="shares"))
     if content["per_cluster"]:
         bars = [
-            tag(
-                "li",
-                tag("span", str(c)),
-                tag(
-                    "span",
-                    tag("span", cls=f"bar c{c % N_HUES}", style=_share_width(value)),
-                    cls="track",
-                ),
-                tag("span", hundredths(value), cls="value"),
-            )
+            share_line(str(c), value, hundredths(value), f"c{c % N_HUES}")
             for c, value in enumerate(content["per_cluster"][:60])
         ]
         found.append(
@@ -358,14 +90,14 @@ def convergence(summary: dict[str, Any]) -> Markup:
     steps = summary["convergence"]
     if len(steps) < 2:
         words = "The fit took a single iteration." if steps else "The model keeps no history."
-        return _card("Convergence", tag("p", words, cls="hint"))
+        return card("Convergence", tag("p", words, cls="hint"))
     last = steps[-1]["iteration"]
     words = f"The best start ended after {plural(last, 'iteration')}."
     if steps[-1]["moved"] == 0:
         words = f"{words[:-1]}, when no row changed cluster."
     inertia = [step["inertia"] for step in steps]
     moved = [step["moved"] for step in steps]
-    return _card(
+    return card(
         "Convergence",
         tag("p", words),
         _curve(steps, inertia, "Inertia", from_zero=False),
@@ -445,7 +177,7 @@ def crosstabs(summary: dict[str, Any], detail: Any) -> Markup | None:
     if not tables:
         return None
     words = "Each row of a table adds up to its cluster; dark places have most of it."
-    return _card("Beside known columns", tag("p", words), tag("div", tables, cls="several"))
+    return card("Beside known columns", tag("p", words), tag("div", tables, cls="several"))
 
 
 def _crosstab(part: dict[str, Any], content: dict[str, Any], most_rows: int) -> Markup:
@@ -471,7 +203,7 @@ def _crosstab(part: dict[str, Any], content: dict[str, Any], most_rows: int) -> 
         tag("tbody", lines),
         cls="grid",
     )
-    return _scroll(table, "Crosstab")
+    return scroll(table, "Crosstab")
 
 
 def fitted(summary: dict[str, Any]) -> Markup:
@@ -502,7 +234,7 @@ def fitted(summary: dict[str, Any]) -> Markup:
         tag("tbody", rows),
         cls="plain parameters",
     )
-    facts = [
+    known = [
         ("Estimator", model["class"]),
         ("Seed", tag("code", model["seed"])),
         ("Values", summary["data"]["dtype"]),
@@ -510,8 +242,8 @@ def fitted(summary: dict[str, Any]) -> Markup:
         *((name, value) for name, value in summary["versions"].items()),
     ]
     if model["steps"]:
-        facts.insert(1, ("Pipeline", " → ".join(model["steps"])))
-    return _card(
+        known.insert(1, ("Pipeline", " → ".join(model["steps"])))
+    return card(
         "What was fitted",
-        tag("div", _scroll(table, "Parameters"), _facts(*facts), cls="two"),
+        tag("div", scroll(table, "Parameters"), facts(*known), cls="two"),
     )

@@ -158,9 +158,10 @@ def report(
         Text of each row. None: X itself, where it is a list of texts for a Pipeline.
     stability : None, int, dict or object, default=None
         An integer: as many fits with other seeds are compared with this one. A dict, or an object
-        with attributes: ``scores`` (agreement of each run with the others, 1 for the same
-        clusters), ``mean`` of them, ``per_cluster`` (of each cluster of the first grouping) and
-        ``method`` in words; one of the first two is enough.
+        with attributes (a final underscore is allowed): ``scores`` (agreement of each run, or of
+        each pair of runs as a square, 1 for the same clusters), ``mean`` of them, ``per_cluster``
+        and ``method`` in words; one of the first two is enough. Where ``estimator`` is there,
+        ``per_cluster`` is about its clusters, which are matched with those of the model.
     title : str, default=None
         Of the page. None: the estimator and its number of clusters.
     max_points : int, default=1500

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans._validation import check_integer
+from polymeans.codebooks.aggregation import digits_of
 from polymeans.inspection._accounts import Sample
 from polymeans.inspection._row_parts import RowParts
 from polymeans.inspection.cluster_table import ClusterTable
@@ -27,6 +28,9 @@ _MOST_PICTURES = 900
 
 #: Pictures of rows of the map among them.
 _MAP_PICTURES = 400
+
+#: Members of a set, at most, for them to have pictures.
+_MOST_MEMBERS = 40
 
 #: Characters of a text, at most.
 _LONGEST_TEXT = 280
@@ -193,6 +197,14 @@ def _pictures(parts: RowParts, findings: Findings, atlas: Atlas | None) -> dict[
         vectors = _center_vectors(parts, findings, number)[: _MOST_PICTURES // 4]
         centers[part.name] = atlas.add(vectors)
         differences[part.name] = atlas.add(vectors - findings.sums.mean, signed=True)
+        sizes = [len(each) for each in getattr(parts.last, "protocentroids_", [])]
+        if part.kind != "cells" or len(sizes) < 2 or max(sizes) > _MOST_MEMBERS:
+            continue
+        # Members of a set: means of the rows of all their cells.
+        for q, merged in enumerate(digits_of(np.arange(part.n_clusters), sizes)):
+            vectors = findings.sums.cluster_means(number, merged.astype(np.int64))
+            centers[f"set {q}"] = atlas.add(vectors)
+            differences[f"set {q}"] = atlas.add(vectors - findings.sums.mean, signed=True)
     numbers = _rows_to_picture(findings, _MOST_PICTURES - len(atlas))
     rows: dict[str, int] = {}
     if numbers:
