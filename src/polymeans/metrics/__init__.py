@@ -1,9 +1,10 @@
-"""Agreement of clusters with known classes, for one labeling or several, and size of a codebook.
+"""Agreement of clusters with known classes, quality of centroids, and size of a codebook.
 
 Several labelings of the same rows are a table of labels with one column for each. Modules here
 import no estimator.
 """
 
+from polymeans.metrics.centroid_quality import CentroidQuality, centroid_quality
 from polymeans.metrics.classes import entropy, purity, unsupervised_accuracy
 from polymeans.metrics.compression import parameter_ratio
 from polymeans.metrics.labelings import LabelingsConfusion, labelings_confusion
@@ -16,9 +17,11 @@ from polymeans.metrics.redundancy import (
 )
 
 __all__ = [
+    "CentroidQuality",
     "LabelingsConfusion",
     "PairScores",
     "average_variation_of_information",
+    "centroid_quality",
     "entropy",
     "labelings_confusion",
     "mutual_information_matrix",

@@ -275,14 +275,14 @@ class QualityAccount:
                 rows = rows / self._unit
             squares, product = _row_squares(rows), rows @ self._centers.T
             if self._cosine:
-                return 1.0 - product, squares, rows
+                return _from_cosines(product), squares, rows
             return _squared(squares, self._plain_squares, product), squares, rows
         rows = np.asarray(rows, dtype=np.float64)
         rows = _directions(rows) if self._cosine else rows / self._unit - self._origin
         squares = np.einsum("ij,ij->i", rows, rows)
         product = rows @ self._about.T
         if self._cosine:
-            return 1.0 - product, squares, rows
+            return _from_cosines(product), squares, rows
         return _squared(squares, self._squares, product), squares, rows
 
     def _own_squares(
@@ -294,7 +294,7 @@ class QualityAccount:
     ) -> NDArray[np.float64]:
         """Squared distances to the own centroids, by differences where products lose digits."""
         if self._cosine:
-            return np.maximum(from_table, 0.0)
+            return from_table
         close = np.arange(len(labels))
         if sp.issparse(rows):
             close = np.flatnonzero(from_table <= _CLOSE * (squares + self._plain_squares[labels]))
@@ -351,7 +351,7 @@ class QualityAccount:
             some = np.arange(lo, min(lo + step, k))
             product = self._about[some] @ self._about.T
             if self._cosine:
-                apart = np.maximum(1.0 - product, 0.0)
+                apart = _from_cosines(product)
             else:
                 apart = _squared(self._squares[some], self._squares, product)
                 noise = 8 * np.finfo(np.float64).eps
@@ -381,6 +381,13 @@ def _squared(
     product += rows[:, None]
     product += centers
     return np.maximum(product, 0.0, out=product)
+
+
+def _from_cosines(product: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``1 - cos`` in place of the cosines; 0 where there is nothing but rounding."""
+    np.subtract(1.0, product, out=product)
+    product[product <= 8 * np.finfo(np.float64).eps] = 0.0
+    return product
 
 
 def _row_squares(rows: Any) -> NDArray[np.float64]:
