@@ -1,5 +1,7 @@
 """The number of clusters of generated sets and documents, and none where there are none.
 
+``--repeats`` is the number of sets of each kind. Everyone has one thread.
+
 Constants of ``choose_n_clusters`` were chosen on other generated sets: other numbers, sizes, places
 and shapes of clusters, other dimensions and other seeds than those here.
 """
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans as SklearnKMeans
+from threadpoolctl import threadpool_limits
 
 from benchmarks.data import load, tfidf
 from benchmarks.harness import Report
@@ -136,15 +139,14 @@ def without_clusters() -> list[Case]:
 
 def ours(X: Any, estimator: Any, seed: int) -> int | None:
     """The default decision."""
-    return choose_n_clusters(X, MOST, estimator=estimator, random_state=seed).best_
+    found = choose_n_clusters(X, MOST, estimator=estimator, random_state=seed, n_threads=1)
+    return found.best_
 
 
 def sklearn_knee(X: Any, estimator: Any, seed: int) -> int | None:
     """scikit-learn's k-means, and the point farthest from the chord of the curve of inertia."""
     values = np.arange(1, MOST + 1)
-    inertia = np.array(
-        [SklearnKMeans(int(k), n_init=3, random_state=seed).fit(X).inertia_ for k in values]
-    )
+    inertia = np.array([SklearnKMeans(int(k), random_state=seed).fit(X).inertia_ for k in values])
     down = (inertia - inertia[-1]) / (inertia[0] - inertia[-1])
     along = (values - 1) / (MOST - 1)
     return int(values[np.argmax(1 - along - down)])
@@ -165,7 +167,7 @@ def peers() -> tuple[dict[str, Callable[[Any, Any, int], int | None]], list[str]
         from matplotlib.figure import Figure
 
         def elbow(X: Any, estimator: Any, seed: int) -> int | None:
-            model = SklearnKMeans(n_init=3, random_state=seed)
+            model = SklearnKMeans(random_state=seed)
             # Its check of the kind of estimator does not know scikit-learn 1.6 and newer.
             options = {"timings": False, "force_model": True, "ax": Figure().add_subplot()}
             return KElbowVisualizer(model, k=(1, MOST + 1), **options).fit(X).elbow_value_
@@ -259,7 +261,8 @@ def _table(
                 X = case.make(np.random.default_rng([number, seed]))
                 began = time.perf_counter()
                 try:
-                    answer = choose(X, case.estimator, seed)
+                    with threadpool_limits(1):
+                        answer = choose(X, case.estimator, seed)
                 except (ValueError, TypeError, MemoryError):
                     answer = -1
                 seconds[name] += time.perf_counter() - began

@@ -12,9 +12,8 @@ _DIMMED = 0.2
 #: A gap is about 1 / 12 of a picture, so pictures of fewer pixels are enlarged to that.
 _GAP = 12
 
-#: Share of the range of pixels below which half of the pixels of drawings are; half of those of
-#: photographs are above. Digits and stick figures have less than 0.1, portraits more than 0.3.
-_INK = 0.25
+#: Drawings have at least this share of their pixels in the lowest tenth of the range: empty paper.
+_PAPER = 0.25
 
 #: Pictures above which their numbers would overlap.
 _MOST_NUMBERS = 30
@@ -90,15 +89,15 @@ class Tile:
 def image_colors(cmap: Any, shown: Sequence[Any]) -> Any:
     """The colors of pixels: as given, or for "auto" those in which pictures are not negatives.
 
-    Ink on paper has most of its pixels at the low end, and large values are ink: dark. The pixels
-    of photographs are spread over the whole range, and large values are light.
+    In drawings many pixels are empty paper, at the low end, and large values are ink: dark. The
+    pixels of photographs are spread over the whole range, and large values are light.
     """
     if not (isinstance(cmap, str) and cmap == "auto"):
         return cmap
     pixels = np.concatenate([np.ravel(part) for part in shown])
     low, high = float(pixels.min()), float(pixels.max())
-    is_ink = float(np.median(pixels)) < low + _INK * (high - low)
-    return "gray_r" if is_ink else "gray"
+    paper = np.count_nonzero(pixels <= low + 0.1 * (high - low))
+    return "gray_r" if paper >= _PAPER * pixels.size else "gray"
 
 
 class Paint:

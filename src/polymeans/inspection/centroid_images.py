@@ -53,7 +53,7 @@ def plot_centroid_images(
         centroids; 0 and 1 for colours.
     cmap : str or matplotlib Colormap, default="auto"
         Colors of the pixels where these are single numbers. "auto": large values are dark in
-        drawings, where most pixels are at the low end, and light in photographs.
+        drawings, where many pixels are at the low end, and light in photographs.
     axes : sequence of matplotlib Axes, default=None
         Where to draw, one for each model. None: on a new figure.
 

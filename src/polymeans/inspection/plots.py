@@ -103,7 +103,7 @@ def plot_centers_as_images(
     order : {"label", "size"}, default="label"
         Centroids by number, or those with the most rows first.
     cmap : str or matplotlib Colormap, default="auto"
-        Colors of the pixels. "auto": large values are dark in drawings, where most pixels are at
+        Colors of the pixels. "auto": large values are dark in drawings, where many pixels are at
         the low end, and light in photographs.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.

@@ -45,7 +45,7 @@ def plot_protocentroids(
         Values at the two ends of ``cmap``. None: the range of what is drawn; 0 and 1 for colours.
     cmap : str or matplotlib Colormap, default="auto"
         Colors of the centroids and of the first set. "auto": large values are dark in drawings,
-        where most pixels are at the low end, and light in photographs.
+        where many pixels are at the low end, and light in photographs.
     later_cmap : str or matplotlib Colormap, default="RdBu_r"
         Colours of the other sets where they are drawn as changes. The middle means no change: 0 in
         a sum, 1 in a product. In images with colours, it is grey.

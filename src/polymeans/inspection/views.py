@@ -138,7 +138,7 @@ def plot_view_images(
         can be, such as ``(0, 255)``. None: the range of all centers; 0 and 1 for colours.
     cmap : str or matplotlib Colormap, default="auto"
         Colors of the pixels where these are single numbers. "auto": large values are dark in
-        drawings, where most pixels are at the low end, and light in photographs.
+        drawings, where many pixels are at the low end, and light in photographs.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -181,7 +181,7 @@ def plot_view_images(
     tops = [sum(heights[:s]) + s * gap for s in range(len(views))]
     for top, centers, column in zip(tops, views, model.labels_per_view_.T):
         used = np.bincount(column, minlength=len(centers)) > 0
-        paint.draw(ax, centers, used, most, (0, top))
+        paint.draw(ax, centers, used, min(most, len(centers)), (0, top))
     ax.set_xlim(0, tile.left(most) - tile.gaps[1])
     ax.set_ylim(tops[-1] + heights[-1], 0)
     captions = [
