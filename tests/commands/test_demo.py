@@ -34,8 +34,8 @@ def test_the_table_has_all_structures(demo):
     assert [line.split()[0] for line in lines[1:]] == STRUCTURES
     for line in lines[1:]:
         numbers, free, found, seconds = line.split()[-4:]
-        assert 0 < int(numbers)
-        assert 0 < int(free)
+        assert int(numbers) > 0
+        assert int(free) > 0
         assert 0.5 < float(found) <= 1
         assert 0 < float(seconds) < 60
     assert "Page: page.html" in demo[0].notes.splitlines()[-1]

@@ -7,7 +7,7 @@ import resource
 import numpy as np
 import pytest
 
-from tests.commands.running import check_error, polymeans
+from tests.commands.running import check_error, polymeans, polymeans_here
 
 CSV = "a,b\n1,2\n3,4\n5,6\n"
 
@@ -44,7 +44,7 @@ CSV = "a,b\n1,2\n3,4\n5,6\n"
 )
 def test_bad_command_lines(arguments, parts, tmp_path):
     (tmp_path / "x.csv").write_text(CSV)
-    check_error(polymeans(*arguments, folder=tmp_path), *parts, code=2)
+    check_error(polymeans_here(*arguments, folder=tmp_path), *parts, code=2)
     assert os.listdir(tmp_path) == ["x.csv"]
 
 
@@ -94,17 +94,23 @@ def test_bad_files(what, tmp_path):
     assert os.listdir(tmp_path) == [name]
 
 
+def test_a_bad_command_line_in_a_process(tmp_path):
+    check_error(polymeans("fit", "x.csv", "-k", "0", folder=tmp_path), "'0'", code=2)
+
+
 def test_arrays_of_other_kinds(tmp_path):
     for array in (np.zeros(3), np.zeros((2, 2, 2)), np.array([["a", "b"]]), np.zeros((0, 2))):
         np.save(tmp_path / "x.npy", array)
-        check_error(polymeans("fit", "x.npy", "-k", 1, folder=tmp_path), "x.npy")
+        check_error(polymeans_here("fit", "x.npy", "-k", 1, folder=tmp_path), "x.npy")
     np.save(tmp_path / "x.npy", np.array([[1.0, np.nan]]))
-    check_error(polymeans("fit", "x.npy", "-k", 1, folder=tmp_path), "NaN")
+    check_error(polymeans_here("fit", "x.npy", "-k", 1, folder=tmp_path), "NaN")
     np.savez(tmp_path / "x.npz", a=np.zeros((2, 2)), b=np.zeros((2, 2)))
-    check_error(polymeans("fit", "x.npz", "-k", 1, folder=tmp_path), "2 arrays", "--key: a, b")
-    check_error(polymeans("fit", "x.npz", "-k", 1, "--key", "z", folder=tmp_path), "no array 'z'")
+    check_error(polymeans_here("fit", "x.npz", "-k", 1, folder=tmp_path), "2 arrays", "--key: a, b")
+    check_error(
+        polymeans_here("fit", "x.npz", "-k", 1, "--key", "z", folder=tmp_path), "no array 'z'"
+    )
     np.savez(tmp_path / "x.npz", X=np.array([{"pickled": 1}], dtype=object))
-    check_error(polymeans("fit", "x.npz", "-k", 1, folder=tmp_path), "npz file")
+    check_error(polymeans_here("fit", "x.npz", "-k", 1, folder=tmp_path), "npz file")
 
 
 def test_files_that_are_not_there_or_cannot_be_read(tmp_path):

@@ -7,10 +7,11 @@ helpers (nearest rows, labels in a frame, other numbers for clusters, memory of 
 each.
 
 Plots need matplotlib: ``pip install "polymeans[plot]"``. Displays follow scikit-learn:
-``from_estimator`` computes what is drawn and draws it, ``plot`` draws it again, and the axes are in ``ax_`` or ``axes_``. Functions draw on the axes they are given, or on
-new ones, and return them. Both take pipelines that end with an estimator of this package. Titles,
-sizes and files are up to the caller; given axes, pyplot's global state is not touched. Modules
-whose names begin with an underscore have what several plots share.
+``from_estimator`` computes what is drawn and draws it, ``plot`` draws it again, and the axes are in
+``ax_`` or ``axes_``. Functions draw on the axes they are given, or on new ones, and return them.
+Both take pipelines that end with an estimator of this package. Titles, sizes and files are up to
+the caller; given axes, pyplot's global state is not touched. Modules whose names begin with an
+underscore have what several plots share.
 """
 
 from polymeans.inspection.centroid_images import plot_centroid_images
