@@ -35,9 +35,9 @@ def polymeans(*arguments, folder, stdin=None, before=None, **environment):
 def polymeans_here(*arguments, folder):
     """Run a command in this process: quicker, for what does not depend on the process."""
     out, notes = io.StringIO(), io.StringIO()
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out):
-        with contextlib.redirect_stderr(notes):
-            code = main([str(argument) for argument in arguments])
+    to_notes = contextlib.redirect_stderr(notes)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), to_notes:
+        code = main([str(argument) for argument in arguments])
     return Done(code, out.getvalue(), notes.getvalue())
 
 
