@@ -1,9 +1,13 @@
 """Commands as users run them: in a process of their own."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
+
+from polymeans.cli import main
 
 
 @dataclass
@@ -26,6 +30,15 @@ def polymeans(*arguments, folder, stdin=None, before=None, **environment):
         env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def polymeans_here(*arguments, folder):
+    """Run a command in this process: quicker, for what does not depend on the process."""
+    out, notes = io.StringIO(), io.StringIO()
+    to_notes = contextlib.redirect_stderr(notes)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), to_notes:
+        code = main([str(argument) for argument in arguments])
+    return Done(code, out.getvalue(), notes.getvalue())
 
 
 def check_error(done, *parts, code=1):

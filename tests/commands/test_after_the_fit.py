@@ -74,7 +74,7 @@ def test_choose(tmp_path):
     assert done.code == 0, done.notes
     found = json.loads(done.out)
     assert found["best"] == 4
-    assert len(found["table"]) == 6
+    assert {line["n_clusters"] for line in found["table"]} >= set(range(2, 8))
     done = polymeans("choose", "x.npy", "-k", "2,4,6", folder=tmp_path)
     assert done.code == 0
     assert "4" in done.out
@@ -85,7 +85,7 @@ def test_compare(folder, tmp_path):
     assert done.code == 0, done.notes
     found = json.loads(done.out)
     names = [line["structure"] for line in found["table"]]
-    assert found["best"] in names
+    assert any(found["best"].startswith(name) for name in names)
     assert any(name.startswith("KhatriRaoKMeans") for name in names)
 
 

@@ -7,7 +7,7 @@ import resource
 import numpy as np
 import pytest
 
-from tests.commands.running import check_error, polymeans
+from tests.commands.running import check_error, polymeans, polymeans_here
 
 CSV = "a,b\n1,2\n3,4\n5,6\n"
 
@@ -44,7 +44,7 @@ CSV = "a,b\n1,2\n3,4\n5,6\n"
 )
 def test_bad_command_lines(arguments, parts, tmp_path):
     (tmp_path / "x.csv").write_text(CSV)
-    check_error(polymeans(*arguments, folder=tmp_path), *parts, code=2)
+    check_error(polymeans_here(*arguments, folder=tmp_path), *parts, code=2)
     assert os.listdir(tmp_path) == ["x.csv"]
 
 
@@ -83,28 +83,48 @@ BAD_FILES = {
 }
 
 
+#: Those that are given to a process; the others take the same way, in less time.
+IN_A_PROCESS = {
+    "missing column",
+    "ragged rows",
+    "a word",
+    "empty",
+    "wrong magic of npy",
+    "wrong magic of parquet",
+    "bad json",
+}
+
+
 @pytest.mark.parametrize("what", BAD_FILES)
 def test_bad_files(what, tmp_path):
+    run = polymeans if what in IN_A_PROCESS else polymeans_here
     name, content, arguments, parts = BAD_FILES[what]
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    done = polymeans(
+    done = run(
         "fit", name, "-k", 2, *arguments, "--model", "m", "--labels", "l.csv", folder=tmp_path
     )
     check_error(done, *parts, code=2 if what == "long delimiter" else 1)
     assert os.listdir(tmp_path) == [name]
 
 
+def test_a_bad_command_line_in_a_process(tmp_path):
+    check_error(polymeans("fit", "x.csv", "-k", "0", folder=tmp_path), "'0'", code=2)
+
+
 def test_arrays_of_other_kinds(tmp_path):
     for array in (np.zeros(3), np.zeros((2, 2, 2)), np.array([["a", "b"]]), np.zeros((0, 2))):
         np.save(tmp_path / "x.npy", array)
-        check_error(polymeans("fit", "x.npy", "-k", 1, folder=tmp_path), "x.npy")
+        check_error(polymeans_here("fit", "x.npy", "-k", 1, folder=tmp_path), "x.npy")
     np.save(tmp_path / "x.npy", np.array([[1.0, np.nan]]))
-    check_error(polymeans("fit", "x.npy", "-k", 1, folder=tmp_path), "NaN")
+    done = polymeans_here("fit", "x.npy", "-k", 1, folder=tmp_path)
+    check_error(done, "Row 0 has a value that is not finite: nan")
     np.savez(tmp_path / "x.npz", a=np.zeros((2, 2)), b=np.zeros((2, 2)))
-    check_error(polymeans("fit", "x.npz", "-k", 1, folder=tmp_path), "2 arrays", "--key: a, b")
-    check_error(polymeans("fit", "x.npz", "-k", 1, "--key", "z", folder=tmp_path), "no array 'z'")
+    check_error(polymeans_here("fit", "x.npz", "-k", 1, folder=tmp_path), "2 arrays", "--key: a, b")
+    check_error(
+        polymeans_here("fit", "x.npz", "-k", 1, "--key", "z", folder=tmp_path), "no array 'z'"
+    )
     np.savez(tmp_path / "x.npz", X=np.array([{"pickled": 1}], dtype=object))
-    check_error(polymeans("fit", "x.npz", "-k", 1, folder=tmp_path), "npz file")
+    check_error(polymeans_here("fit", "x.npz", "-k", 1, folder=tmp_path), "npz file")
 
 
 def test_files_that_are_not_there_or_cannot_be_read(tmp_path):

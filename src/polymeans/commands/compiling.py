@@ -23,7 +23,7 @@ class Compiling:
 
         counter = self
 
-        class Listener(event.Listener):  # type: ignore[misc]
+        class Listener(event.Listener):
             """Told by numba before and after each kernel."""
 
             def on_start(self, _: Any) -> None:

@@ -6,6 +6,7 @@ drawn only if that stream is a terminal.
 
 import json
 import logging
+import math
 import os
 import sys
 import time
@@ -29,14 +30,20 @@ def say_lines(lines: Iterable[str]) -> None:
 
 def say_json(value: Any) -> None:
     """Write a value as one JSON text."""
-    say(json.dumps(value, ensure_ascii=False, default=_plain, allow_nan=True))
+    say(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of numpy as JSON has them."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
+    """A value as JSON has it: numbers that are not finite are null."""
+    if hasattr(value, "tolist"):  # arrays and numbers of numpy
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, bool | int | str | None) else str(value)
 
 
 def note(text: str) -> None:
