@@ -119,7 +119,7 @@ class DeepClustering(
             journal = None if checkpoint is None else Journal(checkpoint)
             warm = self._warm(sizes, aggregator)
             rows = rows_for(self, X, DTYPES[self.dtype], reset=warm is None)
-            check_row_count(rows.n_samples, int(np.prod(sizes)), repr(self))
+            check_row_count(rows.n_samples, int(np.prod(sizes)), type(self).__name__)
             plan = make_plan(self, rows, sizes, aggregator)
             if journal is not None:
                 journal.begin(rng)

@@ -16,7 +16,11 @@ _REGULARIZATION = 0.1
 #: Rows up to which all eigenvalues are computed. Above, a block method: methods that build on one
 #: vector miss eigenvalues that occur several times, as those of separate components do.
 _DENSE_ROWS = 1500
-_POWER_STEPS, _LOBPCG_STEPS, _TOLERANCE = 15, 20, 1e-3
+_POWER_STEPS, _TOLERANCE = 15, 1e-3
+
+#: Steps of LOBPCG times vectors at most, and steps at least: a step with many vectors takes long,
+#: and clusters that nearly touch need many steps.
+_LOBPCG_WORK, _LEAST_STEPS = 4000, 20
 
 
 class RegularizedGraph:
@@ -84,4 +88,5 @@ def _quiet_lobpcg(operator: Any, start: NDArray[np.float64]) -> tuple[Any, Any]:
     """LOBPCG; that a tolerance was not reached is expected and no news for users."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return lobpcg(operator, start, tol=_TOLERANCE, maxiter=_LOBPCG_STEPS, largest=True)
+        n_steps = max(_LEAST_STEPS, _LOBPCG_WORK // start.shape[1])
+        return lobpcg(operator, start, tol=_TOLERANCE, maxiter=n_steps, largest=True)
