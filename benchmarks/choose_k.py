@@ -2,8 +2,10 @@
 
 ``--repeats`` is the number of sets of each kind. Everyone has one thread.
 
-Constants of ``choose_n_clusters`` were chosen on other generated sets: other numbers, sizes, places
-and shapes of clusters, other dimensions and other seeds than those here.
+Constants of ``choose_n_clusters`` were chosen on other generated sets: other seeds and places, and
+mostly other numbers and sizes of clusters and dimensions. The families are the same (blobs, unequal
+sizes and spreads, rings, squares, heavy tails; uniform, Gaussian and t data), so these figures say
+little about families that neither has.
 """
 
 import time

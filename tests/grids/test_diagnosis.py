@@ -9,6 +9,7 @@ from polymeans.grids import (
     diagnose_centroids,
     diagnose_structure,
 )
+from polymeans.grids.diagnosis import StructureReport
 from tests.marks import long
 
 VERDICTS = {"sum": "additive", "product": "multiplicative"}
@@ -95,10 +96,14 @@ def test_what_chance_explains_as_well_is_no_evidence():
 
 def test_report_can_be_read():
     report = diagnose_centroids(np.eye(4), (2, 2), n_null=3, random_state=0)
-    first, head, *rows = str(report).splitlines()
+    first, head, *rows, advice = str(report).splitlines()
     assert first == "structure on a 2 x 2 grid: none"
     assert head.split() == ["share", "chance", "adjusted", "p-value"]
     assert [row.split()[0] for row in rows] == ["additive", "multiplicative"]
+    assert advice.startswith("Next: KMeans(4). ")
+    evidence = report.additive
+    found = StructureReport("additive", 0.9, (3, 3), evidence, evidence)
+    assert 'KhatriRaoKMeans((3, 3), aggregator="sum"), 6 vectors for 9 clusters' in str(found)
 
 
 @pytest.mark.parametrize(

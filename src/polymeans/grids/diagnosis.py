@@ -307,11 +307,12 @@ def diagnose_centroids(
     rng = check_seed(random_state)
 
     kinds = {"additive": "sum", "multiplicative": "product"}
-    tasks = []
+    drawn = []
     for aggregator in kinds.values():
         draw = _unstructured(points, weights, aggregator)
-        for rows in (points, *(draw(rng) for _ in range(n_null))):
-            tasks.append((rows, aggregator, rng.randint(2**31 - 1)))
+        drawn += [(rows, aggregator) for rows in (points, *(draw(rng) for _ in range(n_null)))]
+    # Each task has a seed of its own, so that threads may do them in any order.
+    tasks = [(*task, rng.randint(2**31 - 1)) for task in drawn]
 
     def share(task: tuple[NDArray[np.float64], str, int]) -> float:
         rows, aggregator, seed = task

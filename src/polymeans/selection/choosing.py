@@ -67,9 +67,10 @@ def choose_n_clusters(
     confirm: two disjoint halves of the rows are clustered independently; each half finds the
     clusters of the other, there is a valley of density between clusters, and no two clusters are
     one heap of rows. Valleys are tested with rows that the centroids were not fitted to; data
-    without clusters (uniform, Gaussian, t, with any covariance) pass that test once in a hundred
-    times. Where clusters overlap so much that there is no valley, four of six criteria of another
-    kind have to name the same number. All criteria are in the result with their own answers.
+    without clusters (uniform, Gaussian, t, with any covariance) pass that test about once in a
+    hundred times for each number of clusters. Where clusters overlap so much that there is no
+    valley, four of six criteria of another kind have to name the same number; that way is no test.
+    All criteria are in the result with their own answers.
 
     **Use when** you do not know the number of clusters, or whether there are any. **Do not use**
     for the size of a codebook, which is a matter of budget, nor with clusters that the estimator
