@@ -124,7 +124,8 @@ def _ways(model: Any) -> list[Way]:
         f"{kind}: polymeans.load",
         model,
         lambda path: polymeans.save(model, path, labels=False),
-        "import polymeans",
+        # Names are imported on first use: here, and not while the file is loaded.
+        f"import polymeans; polymeans.load, polymeans.{kind}",
         "polymeans.load({path}).predict",
         is_ours=True,
     )
