@@ -4,8 +4,11 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from threading import Lock
 from typing import Any, Self
+
+import numpy as np
 
 from polymeans._validation import check_n_threads, check_verbose, shown
 
@@ -27,7 +30,8 @@ def visible_logs(verbose: Any) -> Iterator[None]:
 
     Where the program has set up logging, nothing is changed: its handlers and levels count.
     """
-    if not verbose or not _listen():
+    # Whether it is a number at all is checked inside of the call.
+    if not (isinstance(verbose, Integral | np.bool_) and verbose) or not _listen():
         yield
         return
     try:

@@ -54,7 +54,7 @@ class SilhouetteDisplay(Display):
     >>> model = KMeans(3, random_state=0).fit(X)
     >>> display = SilhouetteDisplay.from_estimator(model, X, ax=Figure().add_subplot())
     >>> round(float(display.silhouettes.mean()), 2)
-    0.67
+    0.66
     """
 
     def __init__(self, silhouettes: NDArray[np.float64], labels: NDArray[Any]) -> None:

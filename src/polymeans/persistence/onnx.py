@@ -70,7 +70,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     >>> path = os.path.join(folder.name, "model.onnx")
     >>> polymeans.export_onnx(model, path)
     >>> label, distances = onnxruntime.InferenceSession(path).run(None, {"X": X})
-    >>> bool((label == model.labels_).all()), distances.round(1).tolist()[0]
+    >>> bool((label == model.labels_).all()), [round(float(x), 1) for x in distances[0]]
     (True, [9.1, 1.0])
     >>> folder.cleanup()
     """
