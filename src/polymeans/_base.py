@@ -39,6 +39,7 @@ from polymeans._rows import (
     rows_to_fit,
 )
 from polymeans._validation import (
+    check_finite,
     check_integer,
     check_n_threads,
     check_real,
@@ -57,6 +58,7 @@ from polymeans.engine.journal import Journal
 from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend, is_better
 from polymeans.engine.measured import Measured
+from polymeans.engine.new_rows import label_new_rows
 from polymeans.engine.placement import Kept
 from polymeans.engine.prepared import RawBlock
 from polymeans.engine.runners import LocalRunner
@@ -66,7 +68,7 @@ logger = logging.getLogger("polymeans")
 
 #: Multiplications of a call below which one thread does all of them: that few take about as long
 #: as starting a pool of threads, see docs/explanation/constants.rst.
-_POOLED = 2**22
+_POOLED = 2**20
 
 
 class CentroidEstimator(
@@ -265,11 +267,20 @@ class CentroidEstimator(
         check_is_fitted(self)
         if is_blocks(X):
             return np.concatenate([self._predict(rows) for rows, _ in checked_blocks(self, X)])
-        return self._predict(check_rows(self, X, reset=False))
+        return self._predict(check_rows(self, X, reset=False, finite=False))
 
     def _predict(self, X: Any) -> NDArray[np.int32]:
-        """Labels of checked rows."""
-        return self._label(X, np.ones(X.shape[0]))[0]
+        """Labels of rows that need not be checked for NaN and infinity."""
+        labels = None
+        table = self._label_table()
+        if table is not None and isinstance(X, np.ndarray):
+            X, table = in_one_dtype(X, table)
+            with self._threads(X.size * len(table)), np.errstate(all="ignore"):
+                labels = label_new_rows(X, table)
+        if labels is None:
+            check_finite(self, X)
+            labels = self._label(X, np.ones(X.shape[0]))[0]
+        return labels
 
     @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
@@ -293,9 +304,8 @@ class CentroidEstimator(
 
     def _transform(self, X: Any) -> NDArray[Any]:
         """Distances of checked rows to each centroid."""
-        dtype, centers = X.dtype, self.cluster_centers_
-        if dtype != centers.dtype:
-            X, centers = X.astype(np.float64, copy=False), centers.astype(np.float64, copy=False)
+        dtype = X.dtype
+        X, centers = in_one_dtype(X, self.cluster_centers_)
         with self._threads(n_multiplications(X, len(centers))), np.errstate(all="ignore"):
             largest = 0.0 if self._spherical else float(np.abs(centers).max())
             block = glance(X, np.ones(X.shape[0]), self._spherical, largest)
@@ -415,11 +425,7 @@ class CentroidEstimator(
         self, X: Any, weights: NDArray[np.float64], measure: bool = False
     ) -> tuple[NDArray[np.int32], Measured]:
         """Labels for the fitted centroids, and the inertia if ``measure``."""
-        vectors = self._fitted_vectors()
-        # Labels are defined for centroids as they are fitted: of two dtypes the wider one counts.
-        if X.dtype != vectors[0].dtype:
-            X = X.astype(np.float64, copy=False)
-            vectors = [part.astype(np.float64, copy=False) for part in vectors]
+        X, *vectors = in_one_dtype(X, *self._fitted_vectors())
         inertia = Measured(ExactSum(), (np.nan,))
         with self._threads(n_multiplications(X, self._n_centroids)), np.errstate(all="ignore"):
             X = self._into_space(X)
@@ -433,6 +439,13 @@ class CentroidEstimator(
                 centers = self._inertia_codebook(block.frame, codebook)
                 inertia = Measured.of(block, centers, labels, self._inertia_scale())
         return labels, inertia
+
+
+def in_one_dtype(X: Any, *vectors: NDArray[Any]) -> tuple[Any, ...]:
+    """Rows and fitted vectors: labels are defined by the wider of two dtypes."""
+    if X.dtype == vectors[0].dtype:
+        return X, *vectors
+    return tuple(part.astype(np.float64, copy=False) for part in (X, *vectors))
 
 
 def label_as_new(raw: RawBlock, kept: Kept, estimator: CentroidEstimator) -> NDArray[np.int32]:

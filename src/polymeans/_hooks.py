@@ -103,6 +103,13 @@ class EstimatorHooks(ABC):
         """Shift of the centroids, relative to the spread of the rows, at which to stop."""
         return float(self.tol)
 
+    def _label_table(self) -> NDArray[Any] | None:
+        """Centroids in the users' coordinates, if the nearest is the label; None otherwise.
+
+        New dense rows are then labelled in one pass.
+        """
+        return None
+
     def _kind_of(self, codebook: BaseCodebook) -> str | None:
         """Kind of assigner for new rows; None: the codebook's own."""
         return None

@@ -224,6 +224,9 @@ class KMeans(BatchEstimator, SeededEstimator):
         check_choice("metric", self.metric, METRICS)
         check_stream_parameters(self)
 
+    def _label_table(self) -> NDArray[Any] | None:
+        return None if self._spherical else self.cluster_centers_
+
     def _check_unchanged(self) -> None:
         refuse_change("n_clusters", self.n_clusters, len(self.cluster_centers_))
         refuse_change("metric", self.metric, self._fixed_metric)

@@ -193,6 +193,9 @@ class L1KMeans(SeededEstimator):
     def _algorithm(self) -> str:
         return self.algorithm
 
+    def _label_table(self) -> NDArray[Any]:
+        return self.cluster_centers_
+
     def _passes(self) -> int:
         return 2
 

@@ -1,20 +1,20 @@
 """How many threads, and how work is spread over them without changing a bit of the result.
 
 Kernels release the GIL, so plain Python threads are enough: no OpenMP, no numba threading layer,
-nothing that hangs after a fork or conflicts with another library's pool. The pool exists for one
-call.
+nothing that hangs after a fork or conflicts with another library's pool.
 """
 
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
 import joblib
+
+from polymeans.core.workers import share
 
 #: Rows that go through one BLAS product: independent of the number of threads, because the height
 #: of a matrix decides how BLAS rounds.
@@ -44,9 +44,9 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     """
     if n_threads is not None:
         if n_threads < 0:
-            return max(1, joblib.cpu_count() + 1 + n_threads)
+            return max(1, _n_cores() + 1 + n_threads)
         return n_threads
-    available = joblib.cpu_count()
+    available = _n_cores()
     granted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if granted.isdigit() and int(granted) > 0:
         available = min(available, int(granted))
@@ -56,6 +56,18 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     if nested and not (granted.isdigit() and _is_process_worker()):
         return 1
     return available
+
+
+def _n_cores() -> int:
+    """Cores this process may use now."""
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    return _count_cores(affinity, os.environ.get("LOKY_MAX_CPU_COUNT"))
+
+
+@cache
+def _count_cores(affinity: int | None, limit: str | None) -> int:
+    # joblib reads files about limits of containers, which takes as long as labeling a few rows.
+    return joblib.cpu_count()
 
 
 def _is_process_worker() -> bool:
@@ -100,7 +112,7 @@ _one_blas_thread = _OneBlasThread()
 
 
 class Threads:
-    """A pool for the length of a ``with`` block; :func:`running_threads` finds it from inside.
+    """Threads for the length of a ``with`` block; :func:`running_threads` finds them from inside.
 
     Parameters
     ----------
@@ -113,12 +125,9 @@ class Threads:
 
     def __init__(self, n_threads: int | None = None, one_blas_thread: bool = False) -> None:
         self.n_threads = effective_n_threads(n_threads)
-        self._pool: ThreadPoolExecutor | None = None
         self._one_blas_thread = one_blas_thread
 
     def __enter__(self) -> "Threads":
-        if self.n_threads > 1:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="polymeans")
         if self._one_blas_thread:
             _one_blas_thread.begin()
         self._outer = _running.set(self)
@@ -128,17 +137,18 @@ class Threads:
         _running.reset(self._outer)
         if self._one_blas_thread:
             _one_blas_thread.end()
-        if self._pool is not None:
-            # An interrupt must not wait for work whose result is not used any more.
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
 
     def map(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
         """Results of ``function`` for all tasks, in the order of the tasks."""
         tasks = list(tasks)
-        if self._pool is None or len(tasks) < 2:
+        if self.n_threads == 1 or len(tasks) < 2:
             return [function(task) for task in tasks]
-        return list(self._pool.map(function, tasks))
+        # What a task maps in turn is done by the thread that has the task.
+        outer = _running.set(None)
+        try:
+            return share(function, tasks, self.n_threads)
+        finally:
+            _running.reset(outer)
 
     def ranges(self, n: int, smallest: int = 1) -> list[tuple[int, int]]:
         """Split ``range(n)`` for work whose result does not depend on the split."""
@@ -163,10 +173,10 @@ _running: ContextVar[Threads | None] = ContextVar("polymeans_threads", default=N
 
 
 def running_threads() -> Threads:
-    """The pool of the innermost ``with`` block, or none: work is then done one after another.
+    """Those of the innermost ``with`` block, or one: work is then done one after another.
 
-    Codebooks use it for their own small work, so that they need not carry a pool along when they
-    are pickled and sent. A worker thread has no pool of its own, so calls do not nest.
+    Codebooks use them for their own small work, so that they need not carry threads along when they
+    are pickled and sent. Within a task there is one thread, so calls do not nest.
     """
     threads = _running.get()
     return Threads(1) if threads is None else threads

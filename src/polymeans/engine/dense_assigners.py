@@ -1,5 +1,6 @@
 """Assigners for dense rows and free centroids: everything, or what bounds cannot rule out."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -262,27 +263,40 @@ class DenseLazy(DenseLloyd):
 
 def score_errors(n_features: int, norms: NDArray[np.float64], dtype: np.dtype[Any]) -> "ScoreError":
     """How far off scores of centroids of these norms can be, if they are formed in a dtype."""
-    from polymeans.kernels.dense import ScoreError
     from polymeans.kernels.tiles import tile_terms
 
-    unit = np.finfo(dtype).eps / 2
-    terms = 1.25 * tile_terms(n_features) * unit
-    exact = 1.25 * (n_features + 8) * np.finfo(np.float64).eps
-    # Distances are formed as |x|² + 2 score in that precision.
-    own = 4 * unit + exact
-    # Products too small for their type vanish, whatever they are relative to.
-    faint = 4 * (n_features + 8) * float(np.finfo(dtype).tiny)
-    # The argument about long centroids needs errors well below their squared length.
-    shortest = float(norms.min()) if terms + exact < 0.02 else np.inf
-    certain = np.sqrt(max(0.0, 1 - 16 * terms)) * (1 - 2.0**-20)
+    longest, shortest = float(norms.max()), float(norms.min())
+    return score_error_of(n_features, tile_terms(n_features), longest, shortest, dtype.type)
+
+
+#: Half the distance between one and the next number, and the smallest of full precision.
+_PRECISION = {
+    kind: (float(np.finfo(kind).eps) / 2, float(np.finfo(kind).tiny))
+    for kind in (np.float32, np.float64)
+}
+
+
+def score_error_of(
+    n_features: int, n_roundings: float, longest: float, shortest: float, kind: type
+) -> "ScoreError":
+    """The same for the largest and the smallest norm, and so many roundings in a score."""
+    from polymeans.kernels.dense import ScoreError
+
+    unit, tiny = _PRECISION[kind]
+    terms = 1.25 * n_roundings * unit
+    exact = 1.25 * (n_features + 8) * 2.0**-52
+    certain = math.sqrt(max(0.0, 1 - 16 * terms)) * (1 - 2.0**-20)
     return ScoreError(
-        product=float(terms),
-        score=float(terms + exact),
-        faint=faint,
-        own=float(own),
-        longest=float(norms.max()),
-        shortest=shortest,
-        certain=float(certain),
+        product=terms,
+        score=terms + exact,
+        # Products too small for their type vanish, whatever they are relative to.
+        faint=4 * (n_features + 8) * tiny,
+        # Distances are formed as |x|² + 2 score in that precision.
+        own=4 * unit + exact,
+        longest=longest,
+        # The argument about long centroids needs errors well below their squared length.
+        shortest=shortest if terms + exact < 0.02 else math.inf,
+        certain=certain,
     )
 
 

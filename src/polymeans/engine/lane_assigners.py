@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from polymeans.codebooks.base import BaseCodebook, CentersTable
 from polymeans.engine.blocks import DenseBlock
 from polymeans.engine.changes import Change
-from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd, score_errors
+from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd, score_error_of
 from polymeans.engine.stateless import StatelessAssigner
 
 if TYPE_CHECKING:
-    from polymeans.kernels.dense import ScoreFrame
+    from polymeans.kernels.dense import ScoreError, ScoreFrame
     from polymeans.kernels.dense_lanes import Drift, LaneBuffers
 
 #: Features up to which rows side by side are faster than tiles, as measured.
-MOST_FEATURES = 256
+MOST_FEATURES = 1024
 
 #: Bytes of rows that wait together, and of centroids that these rows are compared with at once:
 #: both stay in the first-level cache. Centroids that the second level holds are not cut up.
@@ -61,6 +61,8 @@ class LaneLloyd(StatelessAssigner):
         group_bytes = 4 * width * rows.n_features
         cached = n_groups * group_bytes <= _CACHED_BYTES
         self.at_once = n_groups if cached else max(1, _CENTROID_BYTES // group_bytes)
+        self.n_settled = 0  #: rows that needed exact scores
+        self.n_extreme = 0  #: rows that were too long for float32 scores, or not finite
         self._tiles: DenseLloyd | None = None  #: in place of lanes, once these did not decide
         self._buffers: dict[tuple[int, int], LaneBuffers] = {}  #: of each range of rows
 
@@ -76,12 +78,9 @@ class LaneLloyd(StatelessAssigner):
         from polymeans.kernels.dense import ScoreFrame
         from polymeans.kernels.dense_lanes import pack_lane_panels
 
-        norms = np.empty(self.n_clusters)
-        pack_lane_panels(codebook.centers, self.rows.frame.shift, self.panels, norms)
-        error = score_errors(self.rows.n_features, norms, np.dtype(np.float32))
-        # Norms are found on the way. They are off by one rounding for each feature.
-        error = error._replace(own=2.5 * (self.rows.n_features + 8) * 2.0**-24)
         frame = self.rows.frame
+        longest, shortest = pack_lane_panels(codebook.centers, frame.shift, self.panels)
+        error = lane_errors(self.rows.n_features, longest, shortest)
         return ScoreFrame(frame.shift, frame.shifted, _NO_NORMS, error)
 
     def assign(
@@ -100,7 +99,7 @@ class LaneLloyd(StatelessAssigner):
             self._tiles.assign_with_gaps(codebook, labels, gaps)
             return
         rows, book, frame = self.rows, codebook.book, self.pack(codebook)
-        settled = rows.each(
+        found = rows.each(
             lambda lo, hi: assign_lanes(
                 rows.arrays,
                 frame,
@@ -114,7 +113,9 @@ class LaneLloyd(StatelessAssigner):
                 self.buffers(lo, hi),
             )
         )
-        self.note_undecided(sum(settled), rows.n_samples)
+        self.n_extreme = sum(n_extreme for _, n_extreme in found)
+        self.n_settled = sum(n_settled for n_settled, _ in found)
+        self.note_undecided(self.n_settled, rows.n_samples)
 
     def assign_open(
         self,
@@ -167,13 +168,15 @@ class LaneLloyd(StatelessAssigner):
 
         d = self.rows.n_features
         n_lines = max(1, min(_ROW_BYTES // (64 * max(1, d)), 16, -(-n_rows // 16)))
+        lines = lane_array(n_lines * (d + 4), np.float32)
+        best, second, lane, squares = lines[: 4 * n_lines].reshape(4, n_lines, 16)
         return LaneBuffers(
             queue=np.empty(16 * n_lines, dtype=np.int64),
-            rows=lane_array(n_lines * d, np.float32).reshape(n_lines, d, 16),
-            best=lane_array(n_lines, np.float32),
-            second=lane_array(n_lines, np.float32),
-            lane=lane_array(n_lines, np.int32),
-            squares=lane_array(n_lines, np.float32),
+            rows=lines[4 * n_lines :].reshape(n_lines, d, 16),
+            best=best,
+            second=second,
+            lane=lane.view(np.int32),
+            squares=squares,
             reach=np.empty(16 * n_lines),
             is_open=np.empty(16 * n_lines, dtype=bool),
         )
@@ -234,6 +237,14 @@ class LaneMargins(LaneLloyd):
             self._gaps[moved_rows] = 0.0
         if self._tiles is not None:
             self._tiles.forget(moved_rows)
+
+
+def lane_errors(n_features: int, longest: float, shortest: float) -> "ScoreError":
+    """How far off scores of centroids of these norms can be, norms being found on the way."""
+    # Products are added one after the other.
+    error = score_error_of(n_features, n_features + 9.0, longest, shortest, np.float32)
+    # Norms are off by one rounding for each feature.
+    return error._replace(own=2.5 * (n_features + 8) * 2.0**-24)
 
 
 def plain_assigner(rows: DenseBlock, n_clusters: int) -> LaneLloyd | DenseLloyd:

@@ -255,6 +255,8 @@ class LocalRunner(BaseRunner):
 
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
+        #: A codebook and the inertia of the present labels for it, if they are known.
+        self._measured: tuple[BaseCodebook, ExactSum] | None = None
         self._kept.labels = np.full(self.block.n_samples, -1, dtype=np.int32)
         self._kept.previous = self._kept.labels.copy()
         self._assigner: Assigner = make_assigner(self.block, codebook, algorithm)
@@ -264,6 +266,7 @@ class LocalRunner(BaseRunner):
 
     def assign(self, codebook: BaseCodebook) -> None:
         """Give each row its nearest centroid."""
+        self._measured = None
         kept = self._kept
         kept.previous, kept.labels = self._labels, self._previous  # written over, not replaced
         self._assigner.assign(codebook, kept.previous, kept.labels)
@@ -299,12 +302,24 @@ class LocalRunner(BaseRunner):
 
     def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
         """Give some rows other labels."""
+        self._measured = None
         self._unmoved = self._labels.copy()
         self._labels[rows] = labels
         self._assigner.forget(rows)
 
+    def _far_rows(self, codebook: BaseCodebook, n_rows: int) -> visits.FarRows:
+        found = super()._far_rows(codebook, n_rows)
+        self._measured = codebook, found.inertia
+        return found
+
+    def _inertia(self, codebook: BaseCodebook) -> ExactSum:
+        if self._measured is not None and self._measured[0] is codebook:
+            return self._measured[1]
+        return super()._inertia(codebook)
+
     def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted."""
+        self._measured = None
         change = self._change
         if codebook.entangled or change is None:
             change = Change.of_everything(self.n_moved, codebook.n_clusters)

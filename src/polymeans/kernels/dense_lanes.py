@@ -18,6 +18,10 @@ from polymeans.kernels.dense import FINITE_OR_INFINITE, gap_of, reach_of, settle
 from polymeans.kernels.lane_scan import gather_lanes, scan_by_3, scan_by_4, scan_by_5
 from polymeans.kernels.rows import exact_score
 
+#: Squared norms up to which float32 scores are numbers: centroids of new rows are no longer than
+#: 2**60, see :data:`polymeans.core.frame.LONGEST`.
+_LARGEST_SQUARE = 2.0**120
+
 
 class LanePanels(NamedTuple):
     """Centroids in groups that are scored at once; the last group is padded."""
@@ -52,10 +56,13 @@ def pack_lane_panels(
     centers,  # IN  (k, d)
     shift,  # IN  (d,)
     panels,  # OUT
-    norms,  # OUT (k,) norms of the shifted centroids
 ):
-    """Write minus the shifted centroids, and half their squared norms, into groups."""
+    """Write minus the shifted centroids, and half their squared norms, into groups.
+
+    Returns the largest and the smallest norm of the shifted centroids.
+    """
     k, d = centers.shape
+    largest, smallest = 0.0, np.inf
     n_groups, _, width = panels.values.shape
     for j in range(n_groups * width):
         g, c = j // width, j % width
@@ -70,7 +77,36 @@ def pack_lane_panels(
             panels.values[g, t, c] = -x
             square += x * x
         panels.starts[g, c] = 0.5 * square
-        norms[j] = np.sqrt(square)
+        largest = max(largest, square)
+        smallest = min(smallest, square)
+    return np.sqrt(largest), np.sqrt(smallest)
+
+
+@kernel
+def middle_of(
+    centers,  # IN  (k, d)
+    middle,  # OUT (d,) zeros, or the mean of the centroids
+):
+    """Where to measure rows from that are near centroids; whether that is not zero.
+
+    It costs a little; what rounding leaves open would have to be much more without it.
+    """
+    k, d = centers.shape
+    away = spread = 0.0
+    for t in range(d):
+        mean = 0.0
+        for j in range(k):
+            mean += np.float64(centers[j, t])
+        mean /= k
+        for j in range(k):
+            apart = np.float64(centers[j, t]) - mean
+            spread += apart * apart
+        away += mean * mean
+        middle[t] = mean
+    shifted = away > 16 * spread / k
+    if not shifted:
+        middle[:] = 0.0
+    return shifted
 
 
 @kernel
@@ -124,9 +160,30 @@ def _norm(square, height):
     return np.sqrt(np.float64(square) * (1 + (height + 8) * 2.0**-23) + height * 2.0**-148)
 
 
+@kernel
+def _clear_extreme(n_lines, buffers):
+    """Write zeros over rows too long for float32 scores; how many there are.
+
+    Their scores would not be numbers. Their squares become infinite, which leaves them open.
+    """
+    n_extreme = 0
+    height = buffers.rows.shape[1]
+    for q in range(n_lines):
+        for r in range(16):
+            if not buffers.squares[q, r] <= _LARGEST_SQUARE:  # not if it is NaN
+                n_extreme += 1
+                buffers.squares[q, r] = np.inf
+                for t in range(height):
+                    buffers.rows[q, t, r] = 0.0
+    return n_extreme
+
+
 @kernel(fastmath=FINITE_OR_INFINITE)
 def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers):
-    """Labels, and gaps if they are wanted, of the queued rows; how many needed exact scores."""
+    """Labels, and gaps if they are wanted, of the queued rows.
+
+    Returns how many needed exact scores, and how many were too long for any others.
+    """
     queue, error = buffers.queue, frame.error
     height = rows.values.shape[1]
     n_lines = (n_queued + 15) // 16
@@ -140,12 +197,14 @@ def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buf
             buffers.rows[q],
             buffers.squares[q],
         )
+    n_extreme = _clear_extreme(n_lines, buffers)
     _scan_lines(panels, n_lines, at_once, buffers)
     best, second = buffers.best.ravel(), buffers.second.ravel()
     lane, squares = buffers.lane.ravel(), buffers.squares.ravel()
     n_open = 0
     for b in range(n_queued):
         reach = reach_of(error, _norm(squares[b], height))
+        reach = reach if squares[b] < np.inf else np.inf
         buffers.reach[b] = reach
         is_open = not (np.float64(second[b]) - np.float64(best[b]) > 2 * reach)
         buffers.is_open[b] = is_open
@@ -163,7 +222,7 @@ def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buf
                 i = queue[b]
                 limit = np.float64(best[b]) + 2 * buffers.reach[b]
                 labels[i] = _settle(rows, i, buffers.rows[b // 16], b % 16, panels, limit, book)
-    return n_open
+    return n_open, n_extreme
 
 
 @kernel
@@ -179,17 +238,24 @@ def assign_lanes(
     gaps,  # OUT (n,) float32, how much farther the next centroid is at least; (0,): not wanted
     buffers,  # BUFFER
 ):
-    """Label of every row, all centroids looked at. Returns how many rows needed exact scores."""
+    """Label of every row, all centroids looked at.
+
+    Returns how many rows needed exact scores, and how many were too long for any others. Rows that
+    are not finite are among the latter, and their labels mean nothing.
+    """
     capacity = buffers.queue.shape[0]
     n_settled = 0
+    n_extreme = 0
     for begin in range(lo, hi, capacity):
         n_queued = min(capacity, hi - begin)
         for b in range(n_queued):
             buffers.queue[b] = begin + b
-        n_settled += _label_queue(
+        n_open, n_out = _label_queue(
             rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers
         )
-    return n_settled
+        n_settled += n_open
+        n_extreme += n_out
+    return n_settled, n_extreme
 
 
 @kernel
@@ -225,14 +291,16 @@ def assign_open_lanes(
         buffers.queue[n_queued] = i
         n_queued += 1
         if n_queued == capacity:
-            n_settled += _label_queue(
+            n_open, _ = _label_queue(
                 rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers
             )
+            n_settled += n_open
             n_looked_at += n_queued
             n_queued = 0
     if n_queued:
-        n_settled += _label_queue(
+        n_open, _ = _label_queue(
             rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers
         )
+        n_settled += n_open
         n_looked_at += n_queued
     return n_settled, n_looked_at

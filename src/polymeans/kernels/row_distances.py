@@ -11,7 +11,14 @@ from polymeans.kernels.nearest import (
     write_centroid,
     write_row,
 )
-from polymeans.kernels.rows import DenseArrays, exact_score, is_kind, score_rounding
+from polymeans.kernels.rows import (
+    DenseArrays,
+    GridBook,
+    exact_score,
+    grid_centroid,
+    is_kind,
+    score_rounding,
+)
 
 #: Distances of CSR rows are differences of longer vectors' squares. Where fewer than so many times
 #: their rounding is left, they are computed coordinate by coordinate.
@@ -19,6 +26,9 @@ _ROUNDINGS = 2.0**20
 
 #: Squares below this may have lost digits, because parts of them were too small for float64.
 _LEAST = 2.0**-900
+
+#: Features that are looked at together for entries other than zero.
+_STRETCH = 64
 
 
 @kernel
@@ -34,21 +44,17 @@ def own_distances(
     out,  # OUT (n,)
 ):
     """Squared distances of rows to their own centroids."""
-    n_features = book_width(book)
-    x = np.zeros(n_features)
-    c = np.empty(n_features)
-    loaded = -1
+    x = np.zeros(book_width(book))
     for position in range(lo, hi):
         i = order[position]
         j = labels[i]
         score = exact_score(rows, i, book, j)
         square, certain = distance_of_score(rows, i, norms, book, score, j)
         if not certain:
-            if loaded != j:
-                write_centroid(book, j, c)
-                loaded = j
             write_row(rows, i, x)
-            square = _squared_distance(x, c, book, outer, j)
+            square = squared_apart(x, book, j)
+            if outer.entries.shape[0]:
+                square = _with_outer(square, book, outer, j)
             clear_row(rows, i, x)
         out[i] = square
 
@@ -109,17 +115,50 @@ def _length(x, c, book, outer, j):
 
 
 @kernel
-def _squared_distance(x, c, book, outer, j):
-    total = 0.0
-    for t in range(x.shape[0]):
-        apart = x[t] - c[t]
-        total += apart * apart
-    if outer.entries.shape[0]:
-        for t in range(outer.rank.shape[0]):
-            if outer.rank[t] < 0:
-                entry = outer_entry(book, outer, j, t)
-                total += entry * entry
-    return total
+def _with_outer(square, book, outer, j):
+    """A squared distance, and what the centroid has at features that no row has."""
+    for t in range(outer.rank.shape[0]):
+        if outer.rank[t] < 0:
+            entry = outer_entry(book, outer, j, t)
+            square += entry * entry
+    return square
+
+
+def squared_apart(x, book, j):
+    """``|x - c|²`` of a dense vector and centroid j, coordinate by coordinate."""
+    raise RuntimeError("squared_apart is compiled")  # pragma: no cover
+
+
+@overload(squared_apart)
+def _squared_apart(x, book, j):
+    if is_kind(book, GridBook):
+
+        def apart_from_combination(x, book, j):
+            c = grid_centroid(book, j)
+            square = 0.0
+            for t in range(x.shape[0]):
+                apart = x[t] - c[t]
+                square += apart * apart
+            return square
+
+        return apart_from_combination
+
+    def apart_from_quotient(x, book, j):
+        # A cluster of few rows has few features: where both are zero there is nothing to add.
+        c, divisor = book.numerators[j], book.denominators[j]
+        square = 0.0
+        for lo in range(0, x.shape[0], _STRETCH):
+            hi = min(lo + _STRETCH, x.shape[0])
+            occupied = False
+            for t in range(lo, hi):
+                occupied |= (c[t] != 0.0) | (x[t] != 0.0)
+            if occupied:
+                for t in range(lo, hi):
+                    apart = x[t] - np.float64(c[t]) / divisor
+                    square += apart * apart
+        return square
+
+    return apart_from_quotient
 
 
 def distance_of_score(rows, i, norms, book, score, j):
