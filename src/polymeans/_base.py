@@ -6,7 +6,7 @@ An estimator gives its codebook and its starts; the rest is the same for all.
 import logging
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
@@ -49,6 +49,7 @@ from polymeans._validation import (
     check_weights,
     is_name,
 )
+from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.threads import Threads
 from polymeans.engine.assignment import make_codebook
@@ -181,7 +182,7 @@ class CentroidEstimator(
                     algorithm=self._algorithm,
                     max_iter=self.max_iter,
                     tol=self._shift_tol,
-                    on_step=lambda step, book: self._report(step, progress, book, state),
+                    on_step=self._observer(progress, state),
                 )
                 run.notes = state.notes
                 run = self._refined(run, state)
@@ -408,6 +409,16 @@ class CentroidEstimator(
         run.labels = np.concatenate(rows.map(label_as_new, self))
         if state.runner.placement is rows:
             rows.see(state.frame)
+
+    def _observer(
+        self, progress: FitProgress, state: Any
+    ) -> Callable[[Step, BaseCodebook], bool] | None:
+        """What is called after each iteration; None if nothing would come of it."""
+        is_quiet = not (isinstance(self.verbose, Integral) and int(self.verbose) > 1)
+        own_report = type(self)._report is not CentroidEstimator._report
+        if is_quiet and not own_report and not progress.is_watched:
+            return None
+        return lambda step, book: self._report(step, progress, book, state)
 
     def _report(self, step: Step, progress: FitProgress, codebook: Any, state: Any) -> bool:
         if isinstance(self.verbose, Integral) and int(self.verbose) > 1:

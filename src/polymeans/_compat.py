@@ -46,6 +46,11 @@ class FitProgress:
             else:
                 self._fit.call_on_fit_task_begin(estimator=estimator, **data)
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether the estimator has callbacks."""
+        return self._fit is not None
+
     def begin_run(self) -> None:
         """Report that a restart begins."""
         if self._fit is not None:

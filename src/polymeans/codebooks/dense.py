@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook, State
 from polymeans.core.frame import Frame
-from polymeans.core.norms import row_lengths
 from polymeans.core.statistics import CellStatistics, certain_inertia
+from polymeans.core.threads import running_threads
 
 if TYPE_CHECKING:
     from polymeans.kernels.rows import Book
@@ -48,21 +48,17 @@ class DenseCodebook(BaseCodebook[CellStatistics]):
 
     def refit(self, statistics: CellStatistics) -> NDArray[np.float64]:
         """Move the changed clusters' centroids to their means; how far each one went."""
+        from polymeans.kernels.cluster_sums import move_to_means
+
         drift = np.zeros(self.n_clusters)
-        changed = statistics.changed
-        mass = statistics.mass[changed]
-        changed, mass = changed[mass > 0], mass[mass > 0]
-        sums = statistics.sums[changed]
-        if self.spherical:
-            # Directions that cancel out leave no direction: the centroid is zero then.
-            length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-            best = sums / np.where(length > 0, length, 1.0)[:, None]
-        else:
-            best = sums / mass[:, None] + statistics.frame.origin
-        best = best.astype(self.centers.dtype)
-        step = best.astype(np.float64) - self.centers[changed]
-        drift[changed] = row_lengths(step)
-        self.centers[changed] = best
+        sums, mass, origin = statistics.sums, statistics.mass, statistics.frame.origin
+        changed, threads = statistics.changed, running_threads()
+        threads.map(
+            lambda r: move_to_means(
+                sums, mass, origin, changed[slice(*r)], self.spherical, self.centers, drift
+            ),
+            threads.ranges(len(changed), smallest=max(1, 2**15 // max(1, self.n_features))),
+        )
         return drift
 
     def inertia(self, statistics: CellStatistics) -> float:

@@ -196,10 +196,17 @@ class MeasuredFrame(Frame):
 
     def is_within(self, tol: float, drift: NDArray[np.float64]) -> bool:
         """Whether squared shifts add up to no more than ``tol`` times the mean variance."""
-        shift = float(np.sum((drift / self.reach) ** 2))
-        threshold = float(tol) * self.spread / self.mass / self.n_features
+        shift, threshold = self.squared_shift(drift), self.shift_threshold(tol)
         # Squares of small shifts may be too small for float64.
         return shift <= threshold and not (threshold == 0 and drift.any())
+
+    def squared_shift(self, drift: NDArray[np.float64]) -> float:
+        """Squared shifts of all centroids, measured in ``reach``, added one after the other."""
+        return float(np.cumsum((drift / self.reach) ** 2)[-1])
+
+    def shift_threshold(self, tol: float) -> float:
+        """``tol`` times the mean variance, in the same units."""
+        return float(tol) * self.spread / self.mass / self.n_features
 
     def identity(self) -> dict[str, Any]:
         """What tells these rows from others, as far as totals do."""

@@ -24,7 +24,7 @@ _ROW_BYTES, _CENTROID_BYTES, _CACHED_BYTES = 2**14, 2**14, 2**17
 
 #: Share of float64 rows that float32 scores may leave undecided; beyond it tiles of float64 take
 #: less time.
-_UNDECIDED = 1 / 16
+UNDECIDED = 1 / 16
 
 #: Share of rows that are looked at above which gaps cost more than they save.
 _WASTED = 0.75
@@ -152,7 +152,7 @@ class LaneLloyd(StatelessAssigner):
 
     def note_undecided(self, n_settled: int, n_rows: int) -> None:
         """Leave it to tiles if float32 scores decided too few of the rows that were looked at."""
-        if self.rows.dtype == np.float64 and n_settled > _UNDECIDED * n_rows:
+        if self.rows.dtype == np.float64 and n_settled > UNDECIDED * n_rows:
             self._tiles = self._in_place_of_lanes(self.rows, self.n_clusters)
 
     def buffers(self, lo: int, hi: int) -> "LaneBuffers":
@@ -163,23 +163,27 @@ class LaneLloyd(StatelessAssigner):
         return known
 
     def _new_buffers(self, n_rows: int) -> "LaneBuffers":
-        from polymeans.kernels.dense_lanes import LaneBuffers
-        from polymeans.kernels.lanes import lane_array
-
         d = self.rows.n_features
-        n_lines = max(1, min(_ROW_BYTES // (64 * max(1, d)), 16, -(-n_rows // 16)))
-        lines = lane_array(n_lines * (d + 4), np.float32)
-        best, second, lane, squares = lines[: 4 * n_lines].reshape(4, n_lines, 16)
-        return LaneBuffers(
-            queue=np.empty(16 * n_lines, dtype=np.int64),
-            rows=lines[4 * n_lines :].reshape(n_lines, d, 16),
-            best=best,
-            second=second,
-            lane=lane.view(np.int32),
-            squares=squares,
-            reach=np.empty(16 * n_lines),
-            is_open=np.empty(16 * n_lines, dtype=bool),
-        )
+        return lane_buffers(max(1, min(_ROW_BYTES // (64 * max(1, d)), 16, -(-n_rows // 16))), d)
+
+
+def lane_buffers(n_lines: int, d: int) -> "LaneBuffers":
+    """Room for so many times sixteen rows of d features."""
+    from polymeans.kernels.dense_lanes import LaneBuffers
+    from polymeans.kernels.lanes import lane_array
+
+    lines = lane_array(n_lines * (d + 4), np.float32)
+    best, second, lane, squares = lines[: 4 * n_lines].reshape(4, n_lines, 16)
+    return LaneBuffers(
+        queue=np.empty(16 * n_lines, dtype=np.int64),
+        rows=lines[4 * n_lines :].reshape(n_lines, d, 16),
+        best=best,
+        second=second,
+        lane=lane.view(np.int32),
+        squares=squares,
+        reach=np.empty(16 * n_lines),
+        is_open=np.empty(16 * n_lines, dtype=bool),
+    )
 
 
 class LaneMargins(LaneLloyd):

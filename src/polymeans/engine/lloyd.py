@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
+from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import Statistics
 from polymeans.engine.journal import DescentRecord, copied_state, repeat_labels
 from polymeans.engine.relocation import relocations
@@ -112,7 +113,13 @@ def descend(
         _, _ = _advance(runner, codebook, statistics, record.refitted)
         settled = not record.refitted and len(record.moved_rows) == 0
         _replay(run, record, lambda step: on_step is not None and on_step(step, codebook))
-    for iteration in range(run.n_iter, run.n_iter if record and record.ended else max_iter):
+    is_watched = page is not None or on_step is not None
+    last = run.n_iter if record and record.ended else max_iter
+    while run.n_iter < last:
+        if not is_watched:
+            statistics, settled = _run_ahead(run, runner, codebook, last, tol)
+            if run.converged or run.n_iter == last:
+                break
         began = time.perf_counter()
         runner.assign(codebook)
         statistics = runner.add_up()
@@ -131,16 +138,8 @@ def descend(
             inertia = before
         run.n_relocated += n_relocated
         seconds = time.perf_counter() - began
-        traveled = min(float(np.sum((drift * frame.unit) ** 2)), np.finfo(np.float64).max)
-        step = Step(inertia, n_moved, traveled, seconds)
-        run.steps.append(step)
-        logger.debug(
-            "iteration %d: inertia %.6g, %d rows moved, %.3g s",
-            iteration,
-            step.inertia,
-            step.n_moved,
-            step.seconds,
-        )
+        traveled = _in_user_units(frame, frame.squared_shift(drift))
+        step = _note(run, Step(inertia, n_moved, traveled, seconds))
         run.converged = n_moved == 0 or frame.is_within(tol, drift)
         stop = on_step is not None and on_step(step, codebook)
         if page is not None and labelled_by is not None:
@@ -158,6 +157,46 @@ def descend(
         if run.converged or stop:
             break
     return _finish(run, runner, codebook, statistics, settled)
+
+
+def _note(run: Run, step: Step) -> Step:
+    logger.debug(
+        "iteration %d: inertia %.6g, %d rows moved, %.3g s",
+        run.n_iter,
+        step.inertia,
+        step.n_moved,
+        step.seconds,
+    )
+    run.steps.append(step)
+    return step
+
+
+def _in_user_units(frame: MeasuredFrame, squared_shift: float) -> float:
+    """Squared shifts of all centroids as users see them; no number is infinite."""
+    return min(squared_shift * (frame.reach * frame.unit) ** 2, np.finfo(np.float64).max)
+
+
+def _run_ahead(
+    run: Run, runner: BaseRunner, codebook: BaseCodebook, max_iter: int, tol: float
+) -> tuple[Statistics | None, bool]:
+    """Iterations that need not be seen one by one, as long as a runner can do several at once.
+
+    Returns the statistics of the last labels, if they are known, and whether no row moved.
+    """
+    frame, settled = runner.frame, False
+    while run.n_iter < max_iter and not run.converged:
+        began = time.perf_counter()
+        stretch = runner.several(codebook, max_iter - run.n_iter, tol)
+        if stretch is None:
+            break
+        seconds = (time.perf_counter() - began) / max(1, len(stretch.steps))
+        for inertia, n_moved, shift in stretch.steps:
+            traveled = _in_user_units(frame, shift)
+            _note(run, Step(frame.to_user(inertia), int(n_moved), traveled, seconds))
+        run.converged, settled = stretch.converged, stretch.settled
+        if stretch.stuck:
+            break
+    return runner.add_up() if settled else None, settled
 
 
 def _replay(run: Run, record: DescentRecord, on_step: Callable[[Step], bool]) -> None:

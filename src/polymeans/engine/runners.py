@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.dense import DenseCodebook
 from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import MeasuredFrame
@@ -41,6 +42,7 @@ from polymeans.engine.numerator_account import NumeratorAccount
 from polymeans.engine.placement import Held, Placement, find_rows, first_rows, pieces
 from polymeans.engine.prepared import UnitOf
 from polymeans.engine.products import ScatterProducts
+from polymeans.engine.small_descent import SmallDescent, Stretch
 from polymeans.engine.survey import measure
 
 if TYPE_CHECKING:
@@ -84,6 +86,10 @@ class BaseRunner(ABC):
     @abstractmethod
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
+
+    def several(self, codebook: BaseCodebook, n_steps: int, tol: float) -> Stretch | None:
+        """Some iterations in one call, at most so many; None if each has to be done by itself."""
+        return None
 
     @abstractmethod
     def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
@@ -263,6 +269,7 @@ class LocalRunner(BaseRunner):
         self._account: Account = _account(self.block, codebook)
         self._change: Change | None = None
         self._unmoved: NDArray[np.int32] | None = None  #: labels before rows were relocated
+        self._small = SmallDescent.serves(self.block, codebook, self._assigner, self._account)
 
     def assign(self, codebook: BaseCodebook) -> None:
         """Give each row its nearest centroid."""
@@ -294,6 +301,18 @@ class LocalRunner(BaseRunner):
         if self._change is not None:
             return self._change.n_moved
         return int(np.count_nonzero(self._labels != self._previous))
+
+    def several(self, codebook: BaseCodebook, n_steps: int, tol: float) -> Stretch | None:
+        """Some iterations in one call, at most so many; None if each has to be done by itself."""
+        if self._small is None:
+            return None
+        assert isinstance(codebook, DenseCodebook)
+        kept = self._kept
+        found = self._small.iterate(codebook, n_steps, tol, self._labels, self._previous)
+        if found.swapped:
+            kept.labels, kept.previous = kept.previous, kept.labels
+        self._change = self._measured = None
+        return found
 
     def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
         """Begin, and give all rows labels from outside."""
@@ -337,7 +356,7 @@ class LocalRunner(BaseRunner):
 
     def end(self) -> None:
         """Let go of bounds, tables and sums; the labels stay."""
-        del self._assigner, self._account
+        del self._assigner, self._account, self._small
 
 
 def _account(block: Block, codebook: BaseCodebook) -> Account:

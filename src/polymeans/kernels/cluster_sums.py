@@ -7,7 +7,7 @@ exact (:mod:`polymeans.kernels.exact`), so neither the split nor the order of ro
 import numpy as np
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.rows import add_row
+from polymeans.kernels.rows import add_row, as_dtype_of
 
 
 @kernel
@@ -163,6 +163,63 @@ def divide_rows(
                 c = np.float64(out[j, rank[t]])
                 total += c * c
         squares[j] = total
+
+
+@kernel(inline="always")
+def _next_entry(total, divisor, origin, spherical, center, t):
+    """An entry of the mean or direction, rounded to the dtype of the centroids."""
+    mean = total[t] / divisor
+    return np.float64(as_dtype_of(center, mean if spherical else mean + origin[t]))
+
+
+@kernel
+def move_to_mean(
+    total,  # IN  (d,) sum of a cluster's rows about the origin
+    mass,  # IN  more than zero
+    origin,  # IN  (d,)
+    spherical,  # IN  whether centroids have length one
+    center,  # INOUT (d,)
+):
+    """Move a centroid to the mean of its rows, or to its direction; how far it went."""
+    d = total.shape[0]
+    divisor = mass
+    if spherical:
+        square = 0.0
+        for t in range(d):
+            square += total[t] * total[t]
+        # Directions that cancel out leave no direction: the centroid is zero then.
+        divisor = np.sqrt(square) if square > 0.0 else 1.0
+    square = largest = 0.0
+    for t in range(d):
+        step = _next_entry(total, divisor, origin, spherical, center, t) - np.float64(center[t])
+        square += step * step
+        largest = max(largest, abs(step))
+    length = np.sqrt(square)
+    if not 1e-140 < length < np.inf and largest > 0.0:  # squares left the range of float64
+        square = 0.0
+        for t in range(d):
+            step = _next_entry(total, divisor, origin, spherical, center, t) - np.float64(center[t])
+            square += (step / largest) * (step / largest)
+        length = largest * np.sqrt(square)
+    for t in range(d):
+        center[t] = _next_entry(total, divisor, origin, spherical, center, t)
+    return length
+
+
+@kernel
+def move_to_means(
+    sums,  # IN  (k, d) about the origin
+    mass,  # IN  (k,)
+    origin,  # IN  (d,)
+    clusters,  # IN  clusters that changed
+    spherical,  # IN  whether centroids have length one
+    centers,  # INOUT (k, d)
+    drift,  # OUT (k,) how far each went
+):
+    """Move the centroids of some clusters that have weight to the means of their rows."""
+    for j in clusters:
+        if mass[j] > 0.0:
+            drift[j] = move_to_mean(sums[j], mass[j], origin, spherical, centers[j])
 
 
 @kernel

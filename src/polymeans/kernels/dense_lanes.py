@@ -178,27 +178,29 @@ def _clear_extreme(n_lines, buffers):
     return n_extreme
 
 
-@kernel(fastmath=FINITE_OR_INFINITE)
-def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers):
-    """Labels, and gaps if they are wanted, of the queued rows.
-
-    Returns how many needed exact scores, and how many were too long for any others.
-    """
-    queue, error = buffers.queue, frame.error
-    height = rows.values.shape[1]
+@kernel
+def gather_queue(rows, frame, n_queued, buffers):
+    """Bring the queued rows side by side; how many are too long for float32 scores."""
     n_lines = (n_queued + 15) // 16
     for q in range(n_lines):
         gather_lanes(
             rows.values,
-            queue,
+            buffers.queue,
             16 * q,
             n_queued - 1,
             frame.shift,
             buffers.rows[q],
             buffers.squares[q],
         )
-    n_extreme = _clear_extreme(n_lines, buffers)
-    _scan_lines(panels, n_lines, at_once, buffers)
+    return _clear_extreme(n_lines, buffers)
+
+
+@kernel(fastmath=FINITE_OR_INFINITE)
+def label_gathered(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers):
+    """Labels, and gaps if they are wanted, of rows side by side; how many needed exact scores."""
+    queue, error = buffers.queue, frame.error
+    height = rows.values.shape[1]
+    _scan_lines(panels, (n_queued + 15) // 16, at_once, buffers)
     best, second = buffers.best.ravel(), buffers.second.ravel()
     lane, squares = buffers.lane.ravel(), buffers.squares.ravel()
     n_open = 0
@@ -222,6 +224,14 @@ def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buf
                 i = queue[b]
                 limit = np.float64(best[b]) + 2 * buffers.reach[b]
                 labels[i] = _settle(rows, i, buffers.rows[b // 16], b % 16, panels, limit, book)
+    return n_open
+
+
+@kernel
+def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers):
+    """The same for queued rows; also how many were too long for float32 scores."""
+    n_extreme = gather_queue(rows, frame, n_queued, buffers)
+    n_open = label_gathered(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers)
     return n_open, n_extreme
 
 

@@ -162,6 +162,33 @@ def rounded(total, t):
 
 
 @kernel
+def _high_half(value):
+    """The upper 26 bits of a number (Veltkamp)."""
+    scaled = 134217729.0 * value  # 2**27 + 1
+    return scaled - (scaled - value)
+
+
+@kernel(inline="always")
+def rounded_about(total, t, m, o):
+    """The sum of column t of all rungs less ``m * o``, accurately."""
+    m_high = _high_half(m)
+    m_low = m - m_high
+    o_high = _high_half(o)
+    o_low = o - o_high
+    product = m * o
+    rest = ((m_high * o_high - product) + m_high * o_low + m_low * o_high) + m_low * o_low
+    value = total[0, t] - product
+    back = value - total[0, t]
+    lost = (total[0, t] - (value - back)) + (-product - back) - rest
+    for r in range(1, total.shape[0]):
+        s = value + total[r, t]
+        back = s - value
+        lost += (value - (s - back)) + (total[r, t] - back)
+        value = s
+    return value + lost
+
+
+@kernel
 def round_clusters(rungs, clusters, out):
     """``out[j, t]`` = the sum of ``rungs[j, :, t]``, rounded once, for some clusters j."""
     for j in clusters:
@@ -179,32 +206,9 @@ def round_clusters_about(rungs, mass, origin, clusters, out):
     """
     for j in clusters:
         total = rungs[j]
-        n_rungs = total.shape[0]
         m = mass[j]
-        m_high = _high_half(m)
-        m_low = m - m_high
         for t in range(out.shape[1]):
-            o = origin[t]
-            o_high = _high_half(o)
-            o_low = o - o_high
-            product = m * o
-            rest = ((m_high * o_high - product) + m_high * o_low + m_low * o_high) + m_low * o_low
-            value = total[0, t] - product
-            back = value - total[0, t]
-            lost = (total[0, t] - (value - back)) + (-product - back) - rest
-            for r in range(1, n_rungs):
-                s = value + total[r, t]
-                back = s - value
-                lost += (value - (s - back)) + (total[r, t] - back)
-                value = s
-            out[j, t] = value + lost
-
-
-@kernel
-def _high_half(value):
-    """The upper 26 bits of a number (Veltkamp)."""
-    scaled = 134217729.0 * value  # 2**27 + 1
-    return scaled - (scaled - value)
+            out[j, t] = rounded_about(total, t, m, origin[t])
 
 
 @kernel(fastmath={"nnan", "nsz"})
