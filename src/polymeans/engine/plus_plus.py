@@ -4,11 +4,17 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from polymeans.engine.blocks import Block
-from polymeans.engine.candidates import CandidateDistances, Candidates
+from polymeans.core.threads import running_threads
+from polymeans.engine.blocks import Block, DenseBlock
+from polymeans.engine.candidates import CandidateDistances, Candidates, is_careful
+from polymeans.engine.dense_assigners import DenseLloyd, score_errors
 from polymeans.engine.drawing import draw_rows, largest_mass
 from polymeans.engine.placement import Kept
 from polymeans.engine.runners import BaseRunner
+
+#: Multiplications for one centroid below which a second thread does not pay, and beyond which
+#: Python should be able to be interrupted in between.
+_SMALL, _ONE_CALL = 2**20, 2**24
 
 
 def plus_plus(
@@ -34,6 +40,9 @@ def plus_plus(
     if n_trials is None:
         n_trials = 2 + int(np.log(n_clusters))
     placement, frame = runner.placement, runner.frame
+    block = getattr(runner, "block", None)
+    if isinstance(block, DenseBlock) and _is_small(block, n_trials):
+        return _in_one_call(block, n_clusters, rng, n_trials)
     placement.recall(forget_distances)
     chosen = np.empty(n_clusters, dtype=np.int64)
     for c in range(n_clusters):
@@ -53,6 +62,43 @@ def plus_plus(
         placement.map(accept_candidate, accepted, best, buffered)
         chosen[c] = drawn[best]
     placement.recall(forget_distances)
+    return chosen
+
+
+def _is_small(block: DenseBlock, n_trials: int) -> bool:
+    """Whether calls for each centroid would take longer than what they compute."""
+    work = block.n_stored * n_trials
+    one_thread = running_threads().n_threads == 1 or work < _SMALL
+    return one_thread and work < _ONE_CALL and not is_careful(block.measured)
+
+
+def _in_one_call(
+    block: DenseBlock, n_clusters: int, rng: RandomState, n_trials: int
+) -> NDArray[np.int64]:
+    """The same rows, all computed by one thread."""
+    from polymeans.kernels.dense import ScoreFrame
+    from polymeans.kernels.rows import Book
+    from polymeans.kernels.small_seeding import greedy_plus_plus
+
+    tiles, frame = DenseLloyd(block, n_trials), block.frame
+    candidates = np.empty((n_trials, block.n_features), dtype=block.dtype)
+    error = score_errors(block.n_features, np.ones(1), block.dtype)
+    n_bits = int(np.ceil(np.log2(max(2, block.n_samples))))
+    chosen = np.empty(n_clusters, dtype=np.int64)
+    greedy_plus_plus(
+        block.arrays,
+        block.weights,
+        ScoreFrame(frame.shift, frame.shifted, block.norms, error),
+        Book(candidates, np.ones(n_trials), np.zeros(n_trials), 0),
+        rng.random_sample(1 + (n_clusters - 1) * n_trials),
+        n_bits,
+        max(2, n_bits),
+        candidates,
+        tiles.panels,
+        tiles.block_buffer(),
+        tiles.tile_buffer(),
+        chosen,
+    )
     return chosen
 
 
