@@ -48,6 +48,7 @@ from polymeans._validation import (
     check_verbose,
     check_weights,
     is_name,
+    refuse_bad_seed,
 )
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.exact_sums import ExactSum
@@ -371,7 +372,7 @@ class CentroidEstimator(
             check_integer("n_init", self.n_init, 1, 'Use "auto" if unsure.')
         check_integer("max_iter", self.max_iter, 1)
         check_real("tol", self.tol, 0.0, "Use 0 to run until no label changes.")
-        check_seed(self.random_state)
+        refuse_bad_seed(self.random_state)
         check_n_threads(self.n_threads)
         check_verbose(self.verbose)
 

@@ -99,6 +99,13 @@ def check_seed(value: Any) -> RandomState:
         )
 
 
+def refuse_bad_seed(value: Any) -> None:
+    """Raise unless ``random_state`` stands for random numbers; none are set up for it."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if value is not None and not (is_integer and 0 <= int(value) < 2**32):
+        check_seed(value)
+
+
 def is_flat_sequence(value: Any) -> bool:
     """Whether ``value`` is a sequence of single values: a tuple, list or array, but no text."""
     if isinstance(value, str | bytes | bytearray | memoryview):

@@ -157,6 +157,15 @@ class ExactSum:
         total = sum((bins for bins, _ in parts), np.zeros(N_BINS, dtype=np.int64))
         return cls(total, any(infinite for _, infinite in parts))
 
+    @classmethod
+    def of_integer(cls, value: int) -> "ExactSum":
+        """A whole number of at most 62 bits."""
+        from polymeans.kernels.exact import BIN_BITS, LOWEST
+
+        total = cls()
+        total.bins[-LOWEST // BIN_BITS] = value
+        return total
+
     def __add__(self, other: "ExactSum") -> "ExactSum":
         # Carried first, so that bins cannot overflow however many sums are added.
         bins = _carried(self.bins) + _carried(other.bins)

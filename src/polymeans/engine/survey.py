@@ -203,7 +203,10 @@ def survey_block(
     kept.weights = None if n_ones == part.n_samples else part.weights
     kept.directionless = part.directionless
     values = TermRange(*part.range(), part.values.dtype == np.float32)
-    weights = TermRange(*range_of_values(part.weights), _is_narrow(part.weights))
+    unweighted = 0 < n_ones == part.n_samples
+    weights = TermRange(1.0, 1.0, True)
+    if not unweighted:
+        weights = TermRange(*range_of_values(part.weights), _is_narrow(part.weights))
     extreme = not (is_ordinary(values.largest) and is_ordinary(weights.largest))
     if assumed and extreme:
         nothing = FeatureTotals(((1, 0),), n_samples, np.zeros((1, part.shape[1])))
@@ -212,7 +215,7 @@ def survey_block(
         counts = None if part.indices is None else _counts(part)
         zeros = int(np.count_nonzero(part.weights == 0))
         return Survey(part.n_samples, 0, 0, zeros, 0, *ranges, counts, *sums, complete=False)
-    terms = _terms(part, n_ones == part.n_samples)
+    terms = _terms(part, unweighted)
     used = None
     if Ladder.for_terms(terms, n_samples).is_long:
         used = _used_bins(part)
@@ -230,7 +233,7 @@ def survey_block(
         terms,
         weights,
         None if part.indices is None else _counts(part),
-        ExactSum.of(part.weights),
+        ExactSum.of_integer(n_ones) if unweighted else ExactSum.of(part.weights),
         ExactSum.of(norms * norms, part.weights),
         FeatureTotals(segments, n_samples, rungs),
     )
