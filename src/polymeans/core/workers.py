@@ -54,7 +54,7 @@ class Work:
         try:
             self._do_tasks()
         finally:
-            # Of an interrupted call, tasks that have begun are waited for: they write to its arrays.
+            # Tasks of an interrupted call that have begun are waited for: they write to its arrays.
             with self._state:
                 self._over = True
                 while self._n_at_work:

@@ -173,7 +173,8 @@ def _note(run: Run, step: Step) -> Step:
 
 def _in_user_units(frame: MeasuredFrame, squared_shift: float) -> float:
     """Squared shifts of all centroids as users see them; no number is infinite."""
-    return min(squared_shift * (frame.reach * frame.unit) ** 2, np.finfo(np.float64).max)
+    scale = frame.reach * frame.unit
+    return min(float(squared_shift) * scale * scale, np.finfo(np.float64).max)
 
 
 def _run_ahead(
