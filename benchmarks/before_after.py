@@ -22,9 +22,9 @@ import json, sys, time, warnings
 import numpy as np
 sys.path.insert(0, {home!r})
 from pathlib import Path
-from benchmarks.data import load, mixture, noise, tfidf
 import polymeans
 from polymeans import *
+from benchmarks.data import load, mixture, noise, tfidf
 DATA = Path({data!r})
 warnings.simplefilter("ignore")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from polymeans.kernels.dense_lanes import Drift, LaneBuffers
 
 #: Features up to which rows side by side are faster than tiles, as measured.
-MOST_FEATURES = 1024
+MOST_FEATURES = 256
 
 #: Bytes of rows that wait together, and of centroids that these rows are compared with at once:
 #: both stay in the first-level cache. Centroids that the second level holds are not cut up.

@@ -21,6 +21,10 @@ from polymeans.engine.nearest import decide_contested
 #: Rows up to which exact scores take less time than bringing centroids into groups.
 _FEW_ROWS = 8
 
+#: Features up to which rows side by side are faster than tiles, which need the norms of the rows
+#: beforehand, as measured.
+_MOST_FEATURES = 1024
+
 _NOTHING = np.empty(0)
 
 
@@ -47,7 +51,7 @@ def label_new_rows(X: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.int32] 
     block = block_near(X, centers)
     codebook = DenseCodebook(centers)
     labels = np.empty(len(X), dtype=np.int32)
-    if LaneLloyd.serves(block):
+    if X.shape[1] <= _MOST_FEATURES:
         lanes = LaneLloyd(block, len(centers))
         lanes.assign(codebook, labels, labels)
         # Long rows have exact labels already, but a row that is not finite looks long too.
