@@ -100,7 +100,7 @@ def follow_labels(
     return n_moved
 
 
-@kernel
+@kernel(inner=True)
 def _add_mass(weight, magics, mass):
     for r in range(magics.shape[0]):
         part = (weight + magics[r]) - magics[r]

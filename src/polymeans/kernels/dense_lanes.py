@@ -73,7 +73,7 @@ def pack_lane_panels(
         norms[j] = np.sqrt(square)
 
 
-@kernel
+@kernel(inner=True)
 def _scan_lines(panels, n_lines, at_once, buffers):
     """The two best of all centroids for the first lines of sixteen rows."""
     n_groups, height, width = panels.values.shape
@@ -95,7 +95,7 @@ def _scan_lines(panels, n_lines, at_once, buffers):
                 scan_by_3(source, height, values, starts, begin, end, best, second, lane)
 
 
-@kernel
+@kernel(inner=True)
 def _settle(rows, i, source, r, panels, limit, book):
     """Nearest by exact score among the centroids that could be, marked if rounding decided."""
     n_clusters = book.numerators.shape[0]
@@ -117,14 +117,14 @@ def _settle(rows, i, source, r, panels, limit, book):
     return settled(rows, i, book, best, label, rival)
 
 
-@kernel
+@kernel(inner=True)
 def _norm(square, height):
     """No less than the norm of a row, from its square as float32 added it up."""
     # One rounding for each addition, one for the row; squares below the smallest number vanish.
     return np.sqrt(np.float64(square) * (1 + (height + 8) * 2.0**-23) + height * 2.0**-148)
 
 
-@kernel(fastmath=FINITE_OR_INFINITE)
+@kernel(fastmath=FINITE_OR_INFINITE, inner=True)
 def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers):
     """Labels, and gaps if they are wanted, of the queued rows; how many needed exact scores."""
     queue, error = buffers.queue, frame.error

@@ -84,7 +84,7 @@ def all_distances(
             clear_row(rows, i, x)
 
 
-@kernel
+@kernel(inner=True)
 def _length(x, c, book, outer, j):
     """``|x - c|``, squares being scaled so that none leaves the range of float64."""
     top = 0.0
@@ -108,7 +108,7 @@ def _length(x, c, book, outer, j):
     return top * np.sqrt(total)
 
 
-@kernel
+@kernel(inner=True)
 def _squared_distance(x, c, book, outer, j):
     total = 0.0
     for t in range(x.shape[0]):
