@@ -6,7 +6,8 @@ its content depends on: files are complete when they appear, never change, and n
 
 Kernels are looked for in the folder that release wheels bring along, compiled for a common level of
 processors, and in the folders that numba would use: ``NUMBA_CACHE_DIR``, ``__pycache__`` beside the
-sources, the user's cache folder. The first one that can be written to gets what is compiled here.
+sources, the user's cache folder. The first one that can be written to gets what is compiled here,
+and is the last one to be looked at.
 """
 
 import hashlib
@@ -30,6 +31,7 @@ from numba.misc.appdirs import AppDirs
 
 from polymeans._first_import import interrupts_deferred, prepare_compiler
 from polymeans.kernels import entries, waiting
+from polymeans.kernels.linked import set_environments
 from polymeans.kernels.sources import sources_digest
 
 logger = logging.getLogger("polymeans")
@@ -90,8 +92,8 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str:
-        """The folder that is looked at first."""
-        return str(_folders()[0])
+        """The folder that files are written to."""
+        return str(_folders()[0][-1])
 
     def enable(self) -> None:
         """Use files."""
@@ -103,7 +105,7 @@ class KernelCache:
 
     def flush(self) -> None:
         """Remove the files of this kernel."""
-        for folder in _folders():
+        for folder in _folders()[0]:
             for path in folder.glob(f"{self._name}-*.kernel"):
                 path.unlink(missing_ok=True)
 
@@ -126,14 +128,14 @@ class KernelCache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled, if it can be kept; failing to do so is no error."""
+        set_environments(result)
         if not self._enabled or result.lifted or result.library.has_dynamic_globals:
             return
-        folder = _writable_folder()
+        folders, writable = _folders()
         name = self._file_name(signature, _host(result.codegen))
-        if folder is None or name is None:
-            return
-        _write(folder / name, entries.pack(result))
-        _remove_outdated(folder, name)
+        if writable and name is not None:
+            _write(folders[-1] / name, entries.pack(result))
+            _remove_outdated(folders[-1], name)
 
     def _places(self, signature: Any, context: Any) -> Iterator[Path]:
         host = _host(context.codegen())
@@ -143,7 +145,7 @@ class KernelCache:
                 yield SHIPPED / name
         name = self._file_name(signature, host)
         if name is not None:
-            for folder in _folders():
+            for folder in _folders()[0]:
                 yield folder / name
 
     def _file_name(self, signature: Any, target: tuple[str, ...]) -> str | None:
@@ -206,30 +208,31 @@ def _spelled(value: Any) -> str:
     return str(value)
 
 
-@cache
-def _folders() -> tuple[Path, ...]:
+def _candidates() -> list[Path]:
     """Folders of this machine, whether they are there or not."""
-    given = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
-    beside = Path(__file__).parent / "__pycache__"
-    everywhere = Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)
-    return (*(folder / "polymeans" for folder in given), beside, everywhere / "polymeans")
+    given = [Path(config.CACHE_DIR) / "polymeans"] if config.CACHE_DIR else []
+    of_user = Path(AppDirs(appname="numba", appauthor=False).user_cache_dir) / "polymeans"
+    return [*given, Path(__file__).parent / "__pycache__", of_user]
 
 
 @cache
-def _writable_folder() -> Path | None:
-    for folder in _folders():
+def _folders() -> tuple[tuple[Path, ...], bool]:
+    """Folders to look at, and whether the last of them can be written to."""
+    found = []
+    for folder in _candidates():
+        found.append(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
         except OSError:
             continue
-        return folder
+        return tuple(found), True
     logger.warning(
         "Compiled kernels cannot be kept: none of %s can be written to, so every process compiles "
         "them again. Set NUMBA_CACHE_DIR to a folder that can.",
-        ", ".join(map(str, _folders())),
+        ", ".join(map(str, found)),
     )
-    return None
+    return tuple(found), False
 
 
 def _read(path: Path) -> bytes | None:

@@ -10,6 +10,13 @@ import_numba()  # an interrupt must not leave it half imported
 from numba import njit  # noqa: E402
 from numba.core.registry import CPUDispatcher  # noqa: E402
 
+try:
+    from polymeans.kernels.cache import KernelCache
+    from polymeans.kernels.entries import is_quick
+    from polymeans.kernels.linked import LinkingCompiler
+except (ImportError, AttributeError):  # a numba that has other parts: its own cache is used
+    KernelCache = None
+
 
 class InnerKernel(CPUDispatcher):
     """A kernel without an entry for Python, which takes time to compile."""
@@ -43,16 +50,21 @@ def kernel(
         options["no_cpython_wrapper"] = True
     if not function.__module__.startswith("polymeans.kernels."):
         return njit(cache=True, **options)(function)
-    dispatcher = njit(**options)(function)
+    dispatcher = njit(**options, **_pipeline(inner))(function)
     if not isinstance(dispatcher, CPUDispatcher):  # numba is told not to compile
         return dispatcher
     if inner:
         dispatcher.__class__ = InnerKernel
-    try:
-        from polymeans.kernels.cache import KernelCache
-
+    if KernelCache is not None:
         dispatcher._cache = KernelCache(dispatcher)
-    except (ImportError, AttributeError):  # another numba: its own cache
+    else:
         prepare_compiler()
         dispatcher.enable_caching()
     return dispatcher
+
+
+def _pipeline(inner: bool) -> dict[str, Any]:
+    """How numba compiles a kernel, where that is not as usual."""
+    if not inner or KernelCache is None or not is_quick():
+        return {}
+    return {"pipeline_class": LinkingCompiler}

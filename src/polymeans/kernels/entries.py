@@ -15,6 +15,8 @@ from numba.core import codegen
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from polymeans.kernels.linked import LinkedLibrary, parse_late
+
 #: What the quick way sets in a ``CompileResult``, in versions of numba that it knows.
 _FIELDS = frozenset(
     [
@@ -60,18 +62,24 @@ def pack(result: Any) -> bytes:
 def unpack(context: Any, data: bytes) -> Any:
     """The compiled kernel, ready to be called; None if it needs what this process does not have."""
     code, about = pickle.loads(data)
-    if not (_is_quick() and _are_there(context.codegen(), code[-1])):
+    is_linked = not code[1]
+    if is_linked and not is_quick():
+        return None
+    if not is_linked and not (is_quick() and _are_there(context.codegen(), code[-1])):
         context.refresh()
         if not _are_there(context.codegen(), code[-1]):
             return None
-    if not _is_quick():
+    if not is_quick():
         name, machine_code, bitcode, *_ = code
         library = (name, "object", (machine_code, zlib.decompress(bitcode)))
         return CompileResult._rebuild(context, library, *about)
     fndesc, environment, signature, objectmode, lifted, annotation, reload_init, others = about
     for function in reload_init:
         function()
-    library = _load(context.codegen(), *code[:-1])
+    if is_linked:
+        library = LinkedLibrary.loaded(context.codegen(), code[0], code[2])
+    else:
+        library = _load(context.codegen(), *code[:-1])
     result = CompileResult(
         typing_context=context.typing_context,
         target_context=context,
@@ -89,12 +97,12 @@ def unpack(context: Any, data: bytes) -> Any:
         reload_init=reload_init,
         referenced_envs=others,
     )
-    for other in others:
+    for other in () if is_linked else others:
         library.codegen.set_env(other.env_name, other)
     return result
 
 
-def _is_quick() -> bool:
+def is_quick() -> bool:
     """Whether this numba has what the quick way uses."""
     return (
         frozenset(CompileResult._fields) == _FIELDS
@@ -118,11 +126,5 @@ def _load(
     library._set_compiled_object(machine_code)
     library._finalize_final_module()
     generator._engine._defined_symbols.update(defined)
-
-    def module_for_linking() -> Any:
-        if library._shared_module is None:
-            library._shared_module = binding.parse_bitcode(zlib.decompress(bitcode))
-        return library._shared_module
-
-    library._get_module_for_linking = module_for_linking
+    parse_late(library, bitcode)
     return library

@@ -5,10 +5,13 @@ the time or more.
 """
 
 import gc
+import json
 import logging
 import time
+from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core import event
 
 logger = logging.getLogger("polymeans")
@@ -54,8 +57,20 @@ class _Watch(event.Listener):
         self._said = True
         logger.info(
             "Waiting for the compiler: kernels are compiled when they are first used, and kept on "
-            "the disk for later processes. `polymeans warmup` compiles all of them ahead."
+            "the disk for later processes. `polymeans warmup` compiles all of them ahead.%s",
+            _about_shipped(),
         )
+
+
+def _about_shipped() -> str:
+    """Why kernels of a release wheel are not used, if that is known."""
+    try:
+        facts = json.loads((Path(__file__).parent / "compiled" / "facts.json").read_text())
+    except (OSError, ValueError):
+        return ""
+    if facts["numba"] == numba.__version__:
+        return ""
+    return f" Those of this wheel are for numba {facts['numba']}, not {numba.__version__}."
 
 
 def _is_ours(event: Any) -> bool:
