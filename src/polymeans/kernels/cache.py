@@ -133,9 +133,14 @@ class KernelCache:
             return
         folders, writable = _folders()
         name = self._file_name(signature, _host(result.codegen))
-        if writable and name is not None:
-            _write(folders[-1] / name, entries.pack(result))
-            _remove_outdated(folders[-1], name)
+        if not writable or name is None:
+            return
+        try:
+            packed = entries.pack(result)
+        except Exception:  # a numba that describes its results in another way
+            return
+        _write(folders[-1] / name, packed)
+        _remove_outdated(folders[-1], name)
 
     def _places(self, signature: Any, context: Any) -> Iterator[Path]:
         host = _host(context.codegen())
@@ -149,7 +154,7 @@ class KernelCache:
                 yield folder / name
 
     def _file_name(self, signature: Any, target: tuple[str, ...]) -> str | None:
-        """The name of the file; None if types of the signature have no lasting name."""
+        """The name of the file; None if a type or the sources cannot be named in it."""
         arguments, returned = sigutils.normalize_signature(signature)
         kinds = [_type_name(kind) for kind in (*arguments, returned)]
         if any(kind is None for kind in kinds):
@@ -158,7 +163,10 @@ class KernelCache:
         variant = hashlib.sha256(
             repr((_versions(), settings, target, self._name, self._options, kinds)).encode()
         )
-        sources = sources_digest(self._module)
+        try:
+            sources = sources_digest(self._module)
+        except OSError:  # a program that is packed without its sources
+            return None
         return f"{self._name}-{variant.hexdigest()[:24]}-{sources[:24]}.kernel"
 
 
