@@ -62,7 +62,6 @@ def serve(image, **options):
         env={**os.environ, "NUMBA_CACHE_DIR": str(image / "kernels")},
         capture_output=True,
         text=True,
-        cwd=image,
         **options,
     )
     assert done.returncode == 0, done.stderr
