@@ -131,7 +131,7 @@ def _rows() -> tuple[Any, Any]:
 
 
 def exercise(estimator: Any, rows: Any) -> None:
-    """Fit, and use what was fitted, on many rows and on few."""
+    """Fit, and use what was fitted, on many rows and on few; fit with weights and by batches."""
     from sklearn.base import clone
 
     with warnings.catch_warnings():
@@ -141,3 +141,7 @@ def exercise(estimator: Any, rows: Any) -> None:
             model.predict(some)
             model.transform(some)
         model.score(rows)
+        some = rows[:1000]
+        clone(estimator).fit(some, sample_weight=[1.0 + i % 2 for i in range(1000)])
+        if hasattr(estimator, "partial_fit"):
+            clone(estimator).partial_fit(some).partial_fit(some)
