@@ -46,7 +46,7 @@ _GAIN_WINDOW = 4
 _ZERO = 1e-12
 
 #: Multiplications up to which rows are labelled one by one: preparing more than that takes longer.
-_FEW = 2**21
+_FEW = 2**23
 
 
 @dataclass
