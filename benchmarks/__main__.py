@@ -28,6 +28,7 @@ NAMES = {
     "color-quantization": "its Figure 9: codebooks of twelve colours",
     "choose-k": "numbers of clusters of generated sets and documents against other libraries",
     "serving": "bytes, loading and labels of kept models against joblib, faiss and onnxruntime",
+    "first-fit": "what the first fit waits for the compiler, from source and from a release wheel",
     "dask": "whole fits and seeding on two worker processes against dask-ml",
     "dask-growth": "a pass on one and two workers, 10^5 to 10^7 rows, and a model of its cost",
     "before-after": "our own times and memory in another checkout and in this one",
@@ -62,6 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--rows", type=int, default=20_000_000, help="generated for out-of-core (128 bytes each)"
     )
+    parser.add_argument("--wheel", type=Path, help="with compiled kernels, for first-fit")
     parser.add_argument("--scratch", type=Path, help="folder for generated files")
     parser.add_argument("--minutes", type=float, default=1.0, help="time for fuzz")
     parser.add_argument(

@@ -111,6 +111,7 @@ def run(options: Any, report: Report) -> None:
         measured, sizes, saves = _measure(ways, Path(folder), min(options.repeats, _ROUNDS))
     seconds = dict(zip((type(model).__name__ for model in models), fits))
     _report(report, ways, measured, sizes, saves, seconds)
+    _before_and_after(report, models, ways, measured, X)
 
 
 def _ways(model: Any) -> list[Way]:
@@ -217,3 +218,39 @@ def _report(
     words = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in fits.items())
     report.table(f"{shape}, medians of new processes", table, f"fits: {words}")
     report.table(f"the same over {base.name}", ratios, "above 1: more bytes or slower than that")
+
+
+def _before_and_after(
+    report: Report,
+    models: list[Any],
+    ways: list[Way],
+    measured: dict[str, list[dict[str, Any]]],
+    X: np.ndarray,
+) -> None:
+    """Our models as they were fitted, in this process, beside the same ones after loading."""
+    table = []
+    for model in models:
+        way = next((way for way in ways if way.is_ours and way.model is model), None)
+        if way is None:
+            continue
+        row: dict[str, Any] = {"": type(model).__name__}
+        for name, n, repeats in (
+            ("1 row", 1, 300),
+            ("100 rows", 100, 100),
+            ("20000 rows", _ROWS, 5),
+        ):
+            loaded = statistics.median(m[name] for m in measured[way.name])
+            fitted = _seconds(model.predict, X[:n], repeats)
+            row |= {f"{name} ms": 1e3 * fitted, f"{name} loaded/fitted": loaded / fitted}
+        table.append(row)
+    report.table("as fitted, and after loading", table, "medians; loaded/fitted above 1: slower")
+
+
+def _seconds(predict: Callable[[np.ndarray], Any], some: np.ndarray, repeats: int) -> float:
+    predict(some)
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        predict(some)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)

@@ -62,7 +62,7 @@ def test_an_interrupt_waits_for_the_end_of_the_block():
     steps = []
 
     def interrupted():
-        with _first_import._interrupts_deferred():
+        with _first_import.interrupts_deferred():
             signal.raise_signal(signal.SIGINT)
             steps.append("after the signal")
         steps.append("after the block")
@@ -76,7 +76,7 @@ def test_the_handler_is_put_back():
     before, during = signal.getsignal(signal.SIGINT), []
 
     def failing():
-        with _first_import._interrupts_deferred():
+        with _first_import.interrupts_deferred():
             during.append(signal.getsignal(signal.SIGINT))
             raise ImportError
 
@@ -90,7 +90,7 @@ def test_other_threads_leave_handlers_alone():
     before, seen = signal.getsignal(signal.SIGINT), []
 
     def work():
-        with _first_import._interrupts_deferred():
+        with _first_import.interrupts_deferred():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

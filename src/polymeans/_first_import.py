@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_imported = False
+_imported = _prepared = False
 
 
 def import_numba() -> None:
@@ -24,18 +24,35 @@ def import_numba() -> None:
     global _imported
     if _imported:
         return
-    with _interrupts_deferred():
+    with interrupts_deferred():
         lock = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
         target = importlib.import_module("numba.core.registry").cpu_target
-        # numba would import the rest of itself at the first compilation, and take what is
-        # registered twice or half then for what was meant.
+        runtime = importlib.import_module("numba.core.runtime").rtsys
         with lock:
-            target.target_context.refresh()
+            runtime.initialize(target.target_context)
     _imported = True
 
 
+def prepare_compiler() -> None:
+    """Import what numba needs to compile, unless that was done before.
+
+    numba would do so at the first compilation, and take what is registered twice or half then for
+    what was meant. Kernels that are loaded from the disk need none of it.
+    """
+    global _prepared
+    import_numba()
+    if _prepared:
+        return
+    with interrupts_deferred():
+        lock = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
+        target = importlib.import_module("numba.core.registry").cpu_target
+        with lock:
+            target.target_context.refresh()
+    _prepared = True
+
+
 @contextmanager
-def _interrupts_deferred() -> Iterator[None]:
+def interrupts_deferred() -> Iterator[None]:
     """Hold SIGINT back until the block ends."""
     handler = signal.getsignal(signal.SIGINT)
     # Signals are handled in the main thread only: an import in another thread is never interrupted.

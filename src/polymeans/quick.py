@@ -21,11 +21,11 @@ from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.factored import FactoredCodebook, balanced_weights, multiplied_out
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook
-from polymeans.engine.factored_assigner import FactoredScores, unmeasured_block
+from polymeans.engine.factored_assigner import label_in_one_pass
+from polymeans.engine.factored_row import FewRows, is_as_fitted
 from polymeans.engine.labelling import SMALL_WORK, n_multiplications
 from polymeans.engine.labelling_choice import fewer_multiplications, shorter_time
 from polymeans.engine.lloyd import Run, Step, descend
-from polymeans.engine.nearest import decide_contested
 from polymeans.engine.relocation import relocations
 from polymeans.engine.runners import BaseRunner
 from polymeans.factorization._checks import DEFAULT_LEVEL, check_sparsity
@@ -45,9 +45,8 @@ _GAIN_WINDOW = 4
 #: of a zero: thousands of units of rounding in float64.
 _ZERO = 1e-12
 
-#: Range of the largest coordinate of centroids for which rows are labelled in one pass: squares of
-#: such numbers, and sums of them, stay within the range of float32.
-_SMALLEST, _LARGEST = 1e-12, 1e12
+#: Multiplications up to which rows are labelled one by one: preparing more than that takes longer.
+_FEW = 2**23
 
 
 @dataclass
@@ -258,56 +257,58 @@ class QuickKMeans(SeededEstimator):
         labels : ndarray of shape (n_samples,)
             Index of the nearest factored centroid, the lowest among equals.
         """
+        if "operator_" in vars(self) and is_as_fitted(self, X):
+            labels = self._label_few(X)
+            if labels is not None:
+                return labels
         check_is_fitted(self)
         if is_blocks(X):
             return super().predict(X)
         return self._predict(check_rows(self, X, reset=False, finite=False))
 
+    def _label_few(self, X: NDArray[Any]) -> NDArray[np.int32] | None:
+        """Labels of a few dense rows; None if they are many, or rounding leaves one open."""
+        if not 0 < len(X) * self.operator_.nnz <= _FEW:
+            return None
+        few = vars(self).get("_few_rows")
+        if few is None or few.operator is not self.operator_:
+            few = self._few_rows = FewRows(self.operator_, self.offset_)
+        return few.label(X)
+
     def _predict(self, rows: Any) -> NDArray[np.int32]:
+        if not sp.issparse(rows):
+            labels = self._label_few(rows)
+            if labels is not None:
+                return labels
         table = self._table()
         large = n_multiplications(rows, len(table)) >= SMALL_WORK
         if large and self.assignment_ == "factored" and rows.dtype == table.dtype:
-            labels = self._label_in_one_pass(rows, table)
+            with self._threads(n_multiplications(rows, len(table))):
+                labels = label_in_one_pass(rows, self.factors_, self.offset_, table)
             if labels is not None:
                 return labels
         with np.errstate(over="ignore", invalid="ignore"):  # it begins with a sum of all entries
             assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
         return self._label(rows, np.ones(rows.shape[0]))[0]
 
-    def _label_in_one_pass(self, X: Any, table: NDArray[Any]) -> NDArray[np.int32] | None:
-        """Labels of dense rows; None if they are sparse, not finite, or centroids are extreme."""
-        largest = float(np.abs(table).max())
-        if sp.issparse(X) or not (largest == 0 or _SMALLEST <= largest <= _LARGEST):
-            return None
-        labels = np.full(len(X), -1, dtype=np.int32)
-        with self._threads(n_multiplications(X, len(table))):
-            rows = unmeasured_block(X, table)
-            codebook = FactoredCodebook.given(rows.frame, self.factors_, self.offset_, table)
-            scores = FactoredScores(rows, codebook)
-            scores.assign(codebook, labels, labels)
-            if not scores.finite:
-                return None
-            decide_contested(rows, codebook, labels)
-        return labels
-
     def predict_one(self, x: NDArray[Any]) -> int:
         """Nearest factored centroid of one row, without checks and threads.
 
-        Microseconds instead of the milliseconds that checks and threads of :meth:`predict` cost.
-        Computed in the precision of the data: equally near centroids, as far as rounding can tell,
-        get either. For float32 rows far from the origin that is many; ``offset="median"`` helps.
+        The label is that of :meth:`predict`.
 
         Parameters
         ----------
         x : ndarray of shape (n_features,)
-            Contiguous, of the dtype of the data the model was fitted to. Not checked.
+            Contiguous, float32 or float64. Not checked.
 
         Returns
         -------
         label : int
             Index of the nearest factored centroid.
         """
-        return self.operator_.nearest_one(x, self._offsets)
+        row = x[None]
+        labels = self._label_few(row)
+        return int((self._predict(row) if labels is None else labels)[0])
 
     # --- parameters and starts ---------------------------------------------------------------
 
@@ -407,14 +408,15 @@ class QuickKMeans(SeededEstimator):
     # --- labels ------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        # Operator and table follow from the factors.
-        derived = ("operator_", "_known_table")
+        # What follows from the factors.
+        derived = ("operator_", "_known_table", "_few_rows")
         return {name: part for name, part in super().__getstate__().items() if name not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "factors_" in vars(self):
             self.operator_ = FastOperator(self.factors_)
+            self.factors_ = list(self.operator_.factors)  # stored once
             self._known_table: NDArray[Any] | None = None
 
     def _table(self) -> NDArray[Any]:
@@ -455,10 +457,11 @@ class QuickKMeans(SeededEstimator):
         # |x - offset - v|² less what all v have in common: |v|² + 2 v·offset - 2 v·x.
         with np.errstate(over="ignore"):
             offsets = (np.sum(wide * wide, axis=1) - free @ free).astype(frame.dtype)
+        operator = FastOperator(factors)
         return {
-            "factors_": list(factors),
+            "factors_": list(operator.factors),  # stored once
             "offset_": offset,
-            "operator_": FastOperator(factors),
+            "operator_": operator,
             "assignment_": fewer_multiplications(codebook),
             "_means": None,
             "_known_table": table,

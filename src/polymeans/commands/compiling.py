@@ -6,13 +6,14 @@ from typing import Any, Self
 
 
 class Compiling:
-    """Adds up the seconds in which kernels are compiled, in any thread.
+    """Counts kernels that are compiled, in any thread, and adds up the seconds that takes.
 
     Kernels that are loaded from the disk do not count.
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.n_kernels = 0
         self._lock = Lock()
         self._depth = 0
         self._began = 0.0
@@ -32,6 +33,7 @@ class Compiling:
                     if counter._depth == 0:
                         counter._began = time.perf_counter()
                     counter._depth += 1
+                    counter.n_kernels += 1
 
             def on_end(self, _: Any) -> None:
                 """Compilation ends."""

@@ -4,8 +4,10 @@ import argparse
 import time
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
+from polymeans.commands.errors import UsageError
 from polymeans.commands.terminal import Bar, note, say_json
 
 _ABOUT = (
@@ -17,27 +19,65 @@ _ABOUT = (
 def add(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("warmup", help="compile kernels ahead", description=_ABOUT)
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help='such as "KMeans" or "dense float64"'
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes, default 1")
     parser.add_argument("--json", action="store_true", help="write results as JSON")
     parser.add_argument("--quiet", action="store_true", help="no messages and no progress bar")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Fit small problems, one after the other."""
+    """Fit small problems, in one process or in several."""
     import sys
 
-    steps = list(problems())
+    names = [name for name, _, _ in problems() if options.only in name]
+    if not names:
+        raise UsageError(f"no problem has {options.only!r} in its name", "polymeans warmup")
+    if options.jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, got {options.jobs}", "polymeans warmup")
     bar = Bar("compiling", sys.stderr.isatty() and not options.quiet)
     began = time.perf_counter()
-    for done, (name, estimator, rows) in enumerate(steps):
-        bar(done, len(steps), name)
-        exercise(estimator, rows)
+    n_kernels = 0
+    bar(0, len(names), names[0])
+    for done, (name, compiled) in enumerate(_solved(names, options.jobs), 1):
+        n_kernels += compiled
+        bar(done, len(names), name)
     bar.clear()
     seconds = time.perf_counter() - began
     if options.json:
-        say_json({"n_fits": len(steps), "seconds": round(seconds, 1)})
+        found = {"n_fits": len(names), "n_compiled": n_kernels, "seconds": round(seconds, 1)}
+        say_json(found)
     elif not options.quiet:
-        note(f"{len(steps)} small fits in {seconds:.0f} s; kernels are compiled.")
+        note(
+            f"{len(names)} small fits in {seconds:.0f} s; {n_kernels} kernels were compiled, the "
+            "others were there."
+        )
+
+
+def _solved(names: list[str], n_jobs: int) -> Iterator[tuple[str, int]]:
+    """Names of problems as they are solved, and how many kernels each compiled."""
+    if n_jobs == 1:
+        yield from ((name, solve(name)) for name in names)
+        return
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(n_jobs, get_context("spawn")) as processes:
+        tasks = {processes.submit(solve, name): name for name in names}
+        for task in as_completed(tasks):
+            yield tasks[task], task.result()
+
+
+def solve(name: str) -> int:
+    """Solve the problem of this name; how many kernels were compiled."""
+    from polymeans.commands.compiling import Compiling
+
+    estimator, rows = next(found[1:] for found in problems() if found[0] == name)
+    with Compiling() as compiling:
+        exercise(estimator, rows)
+    return compiling.n_kernels
 
 
 def problems() -> Iterator[tuple[str, Any, Any]]:
@@ -52,12 +92,8 @@ def problems() -> Iterator[tuple[str, Any, Any]]:
         QuickKMeans,
         TransformedKMeans,
     )
-    from polymeans.datasets import make_documents
 
-    rng = np.random.default_rng(0)
-    centers = 5 * rng.normal(size=(40, 16))
-    dense = centers[rng.integers(40, size=4000)] + rng.normal(size=(4000, 16))
-    sparse, _ = make_documents(1500, 600, n_topics=8, random_state=0)
+    dense, sparse = _rows()
     estimators = {
         "KMeans": KMeans(40, random_state=0),
         "KMeans of few clusters": KMeans(4, random_state=0),
@@ -80,8 +116,22 @@ def problems() -> Iterator[tuple[str, Any, Any]]:
                 yield f"{name}, {container} {np.dtype(kind).name}", estimator, given
 
 
+@cache
+def _rows() -> tuple[Any, Any]:
+    """Dense and sparse rows."""
+    import numpy as np
+
+    from polymeans.datasets import make_documents
+
+    rng = np.random.default_rng(0)
+    centers = 5 * rng.normal(size=(40, 16))
+    dense = centers[rng.integers(40, size=4000)] + rng.normal(size=(4000, 16))
+    sparse, _ = make_documents(1500, 600, n_topics=8, random_state=0)
+    return dense, sparse
+
+
 def exercise(estimator: Any, rows: Any) -> None:
-    """Fit, and use what was fitted, on many rows and on few."""
+    """Fit, and use what was fitted, on many rows and on few; fit with weights and by batches."""
     from sklearn.base import clone
 
     with warnings.catch_warnings():
@@ -91,3 +141,7 @@ def exercise(estimator: Any, rows: Any) -> None:
             model.predict(some)
             model.transform(some)
         model.score(rows)
+        some = rows[:1000]
+        clone(estimator).fit(some, sample_weight=[1.0 + i % 2 for i in range(1000)])
+        if hasattr(estimator, "partial_fit"):
+            clone(estimator).partial_fit(some).partial_fit(some)

@@ -1,5 +1,6 @@
 """Labels from a product of sparse factors, for dense and CSR rows."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +10,33 @@ from numpy.typing import NDArray
 from polymeans.codebooks.factored import FactoredCodebook
 from polymeans.core.frame import Frame
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
+from polymeans.engine.nearest import decide_contested
 from polymeans.engine.stateless import StatelessAssigner
 
 if TYPE_CHECKING:
     from polymeans.kernels.factored_labels import ScoreBounds
+
+#: Range of the largest coordinate of centroids for which rows are labelled in one pass: squares of
+#: such numbers, and sums of them, stay within the range of float32.
+_SMALLEST, _LARGEST = 1e-12, 1e12
+
+
+def label_in_one_pass(
+    X: Any, factors: Sequence[sp.csr_array], offset: NDArray[Any], table: NDArray[Any]
+) -> NDArray[np.int32] | None:
+    """Labels of dense rows; None if they are sparse, not finite, or centroids are extreme."""
+    largest = float(np.abs(table).max())
+    if sp.issparse(X) or not (largest == 0 or _SMALLEST <= largest <= _LARGEST):
+        return None
+    labels = np.full(len(X), -1, dtype=np.int32)
+    rows = unmeasured_block(X, table)
+    codebook = FactoredCodebook.given(rows.frame, factors, offset, table)
+    scores = FactoredScores(rows, codebook)
+    scores.assign(codebook, labels, labels)
+    if not scores.finite:
+        return None
+    decide_contested(rows, codebook, labels)
+    return labels
 
 
 def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
@@ -125,7 +149,7 @@ def _score_bounds(
     tiny = float(np.finfo(rows.dtype).tiny)
     double = 2.0**-53
     n_features = codebook.centers.shape[1]
-    spread, rounding, faint = _chain_error(factors, unit, tiny)
+    spread, rounding, faint = chain_error(factors, unit, tiny)
     if isinstance(rows, SparseBlock):
         start = codebook.book.half_norms.astype(np.float64)
         lengths = np.sqrt(2 * start)
@@ -158,7 +182,7 @@ def _score_bounds(
     return ScoreBounds(offsets, slope.astype(rows.dtype), slope, floor, own, longest)
 
 
-def _chain_error(
+def chain_error(
     factors: list[sp.csr_array], unit: float, tiny: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """What becomes of a row of length one on its way through the chain, at most.

@@ -225,16 +225,18 @@ class FastOperator(LinearOperator):
         Parameters
         ----------
         x : ndarray of shape (n_columns,)
-            Contiguous, of the operator's dtype. Nothing is checked: other arrays are slow or give
-            wrong results.
+            Contiguous. Its shape is not checked: others give wrong results. Numbers of another
+            dtype than the operator's are rounded to it.
         offsets : ndarray of shape (n_rows,)
-            Contiguous, of the operator's dtype.
+            Contiguous; rounded as well.
 
         Returns
         -------
         label : int
             Which row of V.
         """
+        if x.dtype != self.dtype or offsets.dtype != self.dtype:
+            x, offsets = x.astype(self.dtype), offsets.astype(self.dtype)
         return self._nearest_one(*self._flat, x, offsets)
 
     @cached_property

@@ -153,7 +153,7 @@ def _length(context, builder, kind, array):
     return cgutils.unpack_tuple(builder, make_array(kind)(context, builder, array).shape, 2)[1]
 
 
-@kernel
+@kernel(inner=True)
 def expand(scores, starts, first, last, out):
     """``out`` = all sums of one score from each of the sets first:last, in C order."""
     n = 1
@@ -167,7 +167,7 @@ def expand(scores, starts, first, last, out):
         n *= h
 
 
-@kernel
+@kernel(inner=True)
 def label_scan_rows(
     rows,  # IN  row container
     b0,  # IN  first row
@@ -262,7 +262,7 @@ def label_scan_rows(
                 )
 
 
-@kernel
+@kernel(inner=True)
 def nearest_column(alpha, beta, cross, i, lane, limit):
     """The column of row i of the table with the smallest score, and how many are candidates."""
     best = np.float32(np.inf)
@@ -279,7 +279,7 @@ def nearest_column(alpha, beta, cross, i, lane, limit):
     return column, max(n_near, 1)
 
 
-@kernel
+@kernel(inner=True)
 def settle(rows, row, norm, book, cross, alpha, beta, lowest, lane, limit):
     """Nearest by exact score among cells not above ``limit``, or that it is contested."""
     n_rows, n_columns = cross.shape

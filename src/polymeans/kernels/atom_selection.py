@@ -22,7 +22,7 @@ _RIDGE = 1e-10
 _SPANNED = 1e-9
 
 
-@kernel(fastmath=_SUMS)
+@kernel(fastmath=_SUMS, inner=True)
 def _invert(gram, members, m, ridge, lower, inverse):
     """Inverse of a small positive definite block of the Gram matrix, by Cholesky.
 

@@ -9,7 +9,7 @@ import numpy as np
 from polymeans.kernels.compile import kernel
 
 
-@kernel
+@kernel(inner=True)
 def decode(code, sizes, digits):
     """``digits`` = the protocentroid of each set that this cell is made of."""
     for q in range(sizes.shape[0] - 1, -1, -1):
@@ -17,7 +17,7 @@ def decode(code, sizes, digits):
         code //= sizes[q]
 
 
-@kernel
+@kernel(inner=True)
 def advance(digits, sizes, places):
     """Go on to the next cell: its digits, and where their protocentroids stand among all."""
     for q in range(sizes.shape[0] - 1, -1, -1):
@@ -29,7 +29,7 @@ def advance(digits, sizes, places):
         places[q] -= sizes[q]
 
 
-@kernel
+@kernel(inner=True)
 def first_cell(sizes):
     """Digits and places of cell 0, for ``advance``."""
     places = np.zeros(sizes.shape[0], dtype=np.int64)

@@ -100,7 +100,7 @@ def follow_labels(
     return n_moved
 
 
-@kernel
+@kernel(inner=True)
 def _add_mass(weight, magics, mass):
     for r in range(magics.shape[0]):
         part = (weight + magics[r]) - magics[r]
@@ -165,14 +165,14 @@ def divide_rows(
         squares[j] = total
 
 
-@kernel(inline="always")
+@kernel(inline="always", inner=True)
 def _next_entry(total, divisor, origin, spherical, center, t):
     """An entry of the mean or direction, rounded to the dtype of the centroids."""
     mean = total[t] / divisor
     return np.float64(as_dtype_of(center, mean if spherical else mean + origin[t]))
 
 
-@kernel
+@kernel(inner=True)
 def move_to_mean(
     total,  # IN  (d,) sum of a cluster's rows about the origin
     mass,  # IN  more than zero

@@ -1,52 +1,70 @@
 """How kernels are compiled: once for each machine, without the GIL, never stale."""
 
-import hashlib
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from polymeans._first_import import import_numba
+from polymeans._first_import import import_numba, prepare_compiler
 
 import_numba()  # an interrupt must not leave it half imported
 
 from numba import njit  # noqa: E402
+from numba.core.registry import CPUDispatcher  # noqa: E402
+
+try:
+    from polymeans.kernels.cache import KernelCache
+    from polymeans.kernels.entries import is_quick
+    from polymeans.kernels.linked import LinkingCompiler
+except (ImportError, AttributeError):  # a numba that has other parts: its own cache is used
+    KernelCache = None
 
 
-@cache
-def _sources_digest() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+class InnerKernel(CPUDispatcher):
+    """A kernel without an entry for Python, which takes time to compile."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Refuse: there is nothing to call, and numba would jump to address zero."""
+        raise TypeError(
+            f"{self.py_func.__qualname__} is called by other kernels only; to call it from Python, "
+            "remove inner=True from its decorator"
+        )
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """``numba.njit`` without the GIL, cached on disk until any kernel source changes.
+def kernel(
+    function: Callable[..., Any] | None = None, *, inner: bool = False, **options: Any
+) -> Any:
+    """``numba.njit`` without the GIL, kept on disk until a source it is made from changes.
 
-    numba's own cache looks only at the file of a function; kernels here call each other across
-    files, and callers of a changed function must be compiled again.
+    Parameters
+    ----------
+    function : callable
+        Without it, a decorator is returned.
+    inner : bool, default=False
+        Only other kernels call it. Calling it from Python is an error.
+    **options
+        Of ``numba.njit``.
     """
     if function is None:
-        return lambda function: kernel(function, **options)
-    options = {"error_model": "numpy", **options}
-    dispatcher = njit(nogil=True, cache=True, **options)(function)
-    # Versions of numba without these attributes cache as usual.
-    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _sources_digest()
-    if hasattr(cache_file, "_load_index"):
-        cache_file._load_index = _tolerant(cache_file._load_index)
+        return lambda function: kernel(function, inner=inner, **options)
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
+    if inner:
+        options["no_cpython_wrapper"] = True
+    if not function.__module__.startswith("polymeans.kernels."):
+        return njit(cache=True, **options)(function)
+    dispatcher = njit(**options, **_pipeline(inner))(function)
+    if not isinstance(dispatcher, CPUDispatcher):  # numba is told not to compile
+        return dispatcher
+    if inner:
+        dispatcher.__class__ = InnerKernel
+    if KernelCache is not None:
+        dispatcher._cache = KernelCache(dispatcher)
+    else:
+        prepare_compiler()
+        dispatcher.enable_caching()
     return dispatcher
 
 
-def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
-    """Treat an index that cannot be read, since it names classes that are gone, as empty."""
-
-    def load() -> dict[Any, Any]:
-        try:
-            return load_index()
-        except Exception:
-            return {}
-
-    return load
+def _pipeline(inner: bool) -> dict[str, Any]:
+    """How numba compiles a kernel, where that is not as usual."""
+    if not inner or KernelCache is None or not is_quick():
+        return {}
+    return {"pipeline_class": LinkingCompiler}

@@ -58,7 +58,7 @@ class Tile(NamedTuple):
     lane: np.ndarray  # (4,) int32 lane of the smallest
 
 
-@kernel
+@kernel(inner=True)
 def load_block(values, frame, lo, hi, block):
     """Rows lo:hi less the shift; the rows themselves where nothing is to be subtracted."""
     if not frame.shifted:
@@ -69,7 +69,7 @@ def load_block(values, frame, lo, hi, block):
     return block[: hi - lo]
 
 
-@kernel
+@kernel(inner=True)
 def reach_of(error, norm):
     """How far off a row's score can be for any centroid that might be its nearest.
 
@@ -82,7 +82,7 @@ def reach_of(error, norm):
     )
 
 
-@kernel
+@kernel(inner=True)
 def score_error(frame, i):
     """The same for row i of those that the frame has the norms of."""
     return reach_of(frame.error, frame.norms[i])
@@ -114,7 +114,7 @@ def pack_panels(
             norms[j] = np.sqrt(square)
 
 
-@kernel
+@kernel(inner=True)
 def settle(
     rows,  # IN  row container
     i,  # IN  row
@@ -146,7 +146,7 @@ def settle(
     return best, label, rival
 
 
-@kernel
+@kernel(inner=True)
 def settled(rows, i, book, best, label, rival):
     """A label by exact scores, marked as contested if rounding could be what decided."""
     if rival == np.inf:  # no other centroid could be nearest
@@ -156,7 +156,7 @@ def settled(rows, i, book, best, label, rival):
     return as_contested(label)
 
 
-@kernel
+@kernel(inner=True)
 def two_best_lanes(block, q0, q1, q2, q3, panels, p, tile):
     """The two best lanes of panel p for four rows of a block, lanes in ``tile.skip`` aside."""
     tile_two_best(
@@ -174,7 +174,7 @@ def two_best_lanes(block, q0, q1, q2, q3, panels, p, tile):
     )
 
 
-@kernel
+@kernel(inner=True)
 def gap_of(error, norm, reach, best, second):
     """How much farther the next centroid is than the nearest, by their scores; at least."""
     square = norm * norm

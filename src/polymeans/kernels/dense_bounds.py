@@ -53,7 +53,7 @@ class GroupBuffers(NamedTuple):
     tile: Tile
 
 
-@kernel
+@kernel(inner=True)
 def find_groups(lower, i, travelled, bound, n_groups, masks):
     """Mark the groups whose bound is not above ``bound``; whether there are any."""
     found = np.uint32(0)

@@ -59,7 +59,7 @@ class Totals(NamedTuple):
     drift: np.ndarray  # (k,)
 
 
-@kernel
+@kernel(inner=True)
 def _round_totals(totals, ladders, shifted, stale):
     """Round the masses and sums of clusters that changed, or of all."""
     for j in range(totals.counts.shape[0]):

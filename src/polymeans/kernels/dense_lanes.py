@@ -109,7 +109,7 @@ def middle_of(
     return shifted
 
 
-@kernel
+@kernel(inner=True)
 def _scan_lines(panels, n_lines, at_once, buffers):
     """The two best of all centroids for the first lines of sixteen rows."""
     n_groups, height, width = panels.values.shape
@@ -131,7 +131,7 @@ def _scan_lines(panels, n_lines, at_once, buffers):
                 scan_by_3(source, height, values, starts, begin, end, best, second, lane)
 
 
-@kernel
+@kernel(inner=True)
 def _settle(rows, i, source, r, panels, limit, book):
     """Nearest by exact score among the centroids that could be, marked if rounding decided."""
     n_clusters = book.numerators.shape[0]
@@ -153,14 +153,14 @@ def _settle(rows, i, source, r, panels, limit, book):
     return settled(rows, i, book, best, label, rival)
 
 
-@kernel
+@kernel(inner=True)
 def _norm(square, height):
     """No less than the norm of a row, from its square as float32 added it up."""
     # One rounding for each addition, one for the row; squares below the smallest number vanish.
     return np.sqrt(np.float64(square) * (1 + (height + 8) * 2.0**-23) + height * 2.0**-148)
 
 
-@kernel
+@kernel(inner=True)
 def _clear_extreme(n_lines, buffers):
     """Write zeros over rows too long for float32 scores; how many there are.
 
@@ -178,7 +178,7 @@ def _clear_extreme(n_lines, buffers):
     return n_extreme
 
 
-@kernel
+@kernel(inner=True)
 def gather_queue(rows, frame, n_queued, buffers):
     """Bring the queued rows side by side; how many are too long for float32 scores."""
     n_lines = (n_queued + 15) // 16
@@ -195,7 +195,7 @@ def gather_queue(rows, frame, n_queued, buffers):
     return _clear_extreme(n_lines, buffers)
 
 
-@kernel(fastmath=FINITE_OR_INFINITE)
+@kernel(fastmath=FINITE_OR_INFINITE, inner=True)
 def label_gathered(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers):
     """Labels, and gaps if they are wanted, of rows side by side; how many needed exact scores."""
     queue, error = buffers.queue, frame.error
@@ -227,7 +227,7 @@ def label_gathered(rows, frame, book, panels, n_queued, at_once, labels, gaps, b
     return n_open
 
 
-@kernel
+@kernel(inner=True)
 def _label_queue(rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers):
     """The same for queued rows; also how many were too long for float32 scores."""
     n_extreme = gather_queue(rows, frame, n_queued, buffers)

@@ -9,7 +9,7 @@ import numpy as np
 from polymeans.kernels.compile import kernel
 
 
-@kernel
+@kernel(inner=True)
 def n_candidates(k):
     """Rows drawn for each of k places, of which greedy k-means++ takes the best.
 
@@ -36,7 +36,7 @@ def accumulate(weights, costs, cumulative):
     return total
 
 
-@kernel
+@kernel(inner=True)
 def draw(cumulative):
     """Index drawn in proportion to what is accumulated."""
     u = np.random.random() * cumulative[-1]

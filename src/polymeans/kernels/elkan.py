@@ -92,7 +92,7 @@ def assign_elkan(
     return examined
 
 
-@kernel
+@kernel(inner=True)
 def _measure(rows, i, book, j, norm, longest):
     """Exact score, and the distance it stands for rounded down and up."""
     score = exact_score(rows, i, book, j)

@@ -33,7 +33,7 @@ N_EXPONENTS = 2200
 _MASK = (1 << BIN_BITS) - 1
 
 
-@kernel
+@kernel(inner=True)
 def add_to_bins(
     value,  # IN  a finite number
     bins,  # INOUT (N_BINS,) int64
@@ -75,7 +75,7 @@ def add_products_to_bins(a, b, lo, hi, bins):
     return infinite
 
 
-@kernel
+@kernel(inner=True)
 def split_onto(
     term,  # IN  a number within the ladder's range
     magics,  # IN  (n_rungs - 1,)
@@ -141,7 +141,7 @@ def add_sparse(indices, values, lo, hi, weight, magics, total):
             split_onto(weight * np.float64(values[p]), magics, indices[p], total)
 
 
-@kernel
+@kernel(inner=True)
 def rounded(total, t):
     """The sum of column t of all rungs, rounded once."""
     n_rungs = total.shape[0]
@@ -161,14 +161,14 @@ def rounded(total, t):
     return value + lost
 
 
-@kernel
+@kernel(inner=True)
 def _high_half(value):
     """The upper 26 bits of a number (Veltkamp)."""
     scaled = 134217729.0 * value  # 2**27 + 1
     return scaled - (scaled - value)
 
 
-@kernel(inline="always")
+@kernel(inline="always", inner=True)
 def rounded_about(total, t, m, o):
     """The sum of column t of all rungs less ``m * o``, accurately."""
     m_high = _high_half(m)
@@ -232,7 +232,7 @@ def is_narrow(values, lo, hi):
     return n_wide == 0
 
 
-@kernel
+@kernel(inner=True)
 def mark_bits(
     term,  # IN  a finite number
     used,  # INOUT (N_BINS,) bool

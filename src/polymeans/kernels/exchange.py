@@ -71,13 +71,13 @@ def exchange(points, weights, means, masses, sizes, inverse, labels, max_sweeps)
             sizes[a] -= 1
             sizes[b] += 1
             labels[i] = b
-            image[:] = means @ inverse
+            np.dot(means, inverse, image)
         if not moved:
             break
     return n_moved
 
 
-@kernel
+@kernel(inner=True)
 def _update(inverse, x, weight):
     """The inverse after ``weight * x x'`` was added."""
     r = x.shape[0]

@@ -30,7 +30,7 @@ class ScoreBounds(NamedTuple):
     longest: float  # rows longer than this could leave the range of their type
 
 
-@kernel
+@kernel(inner=True)
 def decide_block(
     rows,  # IN  row container
     book,  # IN  centroids

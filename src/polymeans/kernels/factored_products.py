@@ -14,7 +14,7 @@ from polymeans.kernels.factored_layout import TILE
 from polymeans.kernels.lanes import TURN_BYTES, add_squares, subtract_from_lines, turn_rows
 
 
-@kernel
+@kernel(inner=True)
 def apply_last_to_dense(values, first, last, shift, shifted, measured, chain, buffers):
     """Apply the last factor to rows first:first + lanes (none beyond ``last``).
 
@@ -57,7 +57,7 @@ def apply_last_to_dense(values, first, last, shift, shifted, measured, chain, bu
     return finite
 
 
-@kernel
+@kernel(inner=True)
 def apply_last_to_sparse(indptr, indices, values, first, last, chain, buffers):
     """The same for CSR rows: only the columns of a row's own features take part."""
     front = buffers.front
@@ -73,7 +73,7 @@ def apply_last_to_sparse(indptr, indices, values, first, last, chain, buffers):
                 front[members[q], lane] += entries[q] * x
 
 
-@kernel
+@kernel(inner=True)
 def apply_inner(chain, buffers):
     """Apply the inner factors; the result, a free buffer, and where the first factor begins."""
     source, target = buffers.front, buffers.back
@@ -88,7 +88,7 @@ def apply_inner(chain, buffers):
     return source, target, first
 
 
-@kernel
+@kernel(inner=True)
 def compare_first(chain, source, first, offsets, slopes, buffers):
     """Apply the first factor: the two best scores in each lane, and the label of the best."""
     scan_rows(
@@ -107,7 +107,7 @@ def compare_first(chain, source, first, offsets, slopes, buffers):
     )
 
 
-@kernel
+@kernel(inner=True)
 def apply_first(chain, source, first, target):
     """Apply the first factor and keep the result."""
     gather_rows(
@@ -121,7 +121,7 @@ def apply_first(chain, source, first, target):
     )
 
 
-@kernel
+@kernel(inner=True)
 def write_products(chain, buffers, b, hi, out):
     """Products of one block, back in rows."""
     source, target, first = apply_inner(chain, buffers)
@@ -132,7 +132,8 @@ def write_products(chain, buffers, b, hi, out):
     for c in range(0, n_rows, width):
         turn_rows(target, c, n_rows - 1, 0, lanes, buffers.turned, c)
     for i in range(b, min(b + lanes, hi)):
-        out[i] = buffers.turned[i - b, :n_rows]
+        for c in range(n_rows):
+            out[i, c] = buffers.turned[i - b, c]
 
 
 @kernel
@@ -151,7 +152,7 @@ def sparse_products(indptr, indices, values, chain, lo, hi, out, buffers):
         write_products(chain, buffers, b, hi, out)
 
 
-@kernel
+@kernel(inner=True)
 def write_labels(chain, buffers, offsets, slopes, b, hi, labels):
     """Labels of one block; where scores are equal up to rounding, any of the best."""
     source, _, first = apply_inner(chain, buffers)

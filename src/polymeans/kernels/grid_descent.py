@@ -62,7 +62,7 @@ class Workspace(NamedTuple):
     tile: Tile
 
 
-@kernel
+@kernel(inner=True)
 def centroid_coordinate(theta, problem, digits, t):
     """Coordinate t of the centroid with these digits."""
     value = 1.0 if problem.multiply else 0.0
@@ -76,7 +76,7 @@ def centroid_coordinate(theta, problem, digits, t):
     return value
 
 
-@kernel
+@kernel(inner=True)
 def pack_cell(theta, problem, workspace, place, code):
     """Write the centroid of a cell to a place of the panels; -1: padding, infinitely far."""
     p, lane = place // LANES, place % LANES
@@ -133,7 +133,7 @@ def assign_nearest(problem, workspace):
                         workspace.labels[b + r] = p * LANES + workspace.tile.lane[r]
 
 
-@kernel
+@kernel(inner=True)
 def fill_table(problem, workspace):
     """Scores of all rows and centroids."""
     n = problem.points.shape[0]
@@ -151,13 +151,13 @@ def fill_table(problem, workspace):
             )
 
 
-@kernel
+@kernel(inner=True)
 def distance_of_score(problem, score, i):
     """The squared distance of row i that a score stands for."""
     return max(0.0, problem.squares[i] + 2.0 * np.float64(score))
 
 
-@kernel
+@kernel(inner=True)
 def relocate_unused(problem, workspace):
     """Give every unused protocentroid the row that adds most to the objective."""
     n = problem.points.shape[0]
@@ -175,7 +175,7 @@ def relocate_unused(problem, workspace):
         fill_vacant(workspace.labels, stride, counts, costs)
 
 
-@kernel
+@kernel(inner=True)
 def sum_cells(problem, workspace):
     """Masses and sums of all cells."""
     workspace.masses[:] = 0.0
@@ -188,7 +188,7 @@ def sum_cells(problem, workspace):
             workspace.sums[c, t] += w * problem.points[i, t]
 
 
-@kernel
+@kernel(inner=True)
 def refit_protocentroids(theta, problem, workspace):
     """Best protocentroids for the sums in the workspace; the objective with them."""
     if problem.multiply:
@@ -214,7 +214,7 @@ def refit_protocentroids(theta, problem, workspace):
     return cell_objective(theta, problem, workspace)
 
 
-@kernel
+@kernel(inner=True)
 def cell_objective(theta, problem, workspace):
     """Weighted squared distances of all rows to their cells' centroids, from the sums."""
     total = problem.total
@@ -228,7 +228,7 @@ def cell_objective(theta, problem, workspace):
     return max(0.0, total)
 
 
-@kernel
+@kernel(inner=True)
 def lloyd_step(theta, problem, workspace):
     """One Lloyd iteration; the objective after it."""
     pack_centroids(theta, problem, workspace)

@@ -36,7 +36,7 @@ SAMPLED = 2000
 _SMALL = 0.05
 
 
-@kernel
+@kernel(inner=True)
 def nth_smallest(values, n):
     """Position of the n-th smallest value, counting from 0; equal ones in order."""
     for i in range(values.shape[0]):
@@ -49,7 +49,7 @@ def nth_smallest(values, n):
     return 0  # values that do not compare
 
 
-@kernel
+@kernel(inner=True)
 def removal_costs(
     theta,
     problem,
@@ -91,7 +91,7 @@ def removal_costs(
             start += h
 
 
-@kernel
+@kernel(inner=True)
 def propose(theta, problem, q, i, digits, out):
     """The vector of set q that makes row i a centroid together with these other members."""
     sizes = problem.sizes
@@ -118,7 +118,7 @@ def propose(theta, problem, q, i, digits, out):
         # Otherwise the quotient means nothing, and out keeps its value.
 
 
-@kernel
+@kernel(inner=True)
 def potential(theta, problem, workspace, q, vector, after, sample):
     """What the rows would cost if ``vector`` joined set q, ``after`` being their cost without."""
     sizes = problem.sizes
@@ -131,13 +131,17 @@ def potential(theta, problem, workspace, q, vector, after, sample):
     stride = 1
     for s in range(q + 1, sizes.shape[0]):
         stride *= sizes[s]
-    kept = theta[start].copy()
-    theta[start] = vector
+    d = theta.shape[1]
+    kept = np.empty(d)
+    for t in range(d):
+        kept[t] = theta[start, t]
+        theta[start, t] = vector[t]
     for c in range(n_panels * LANES):
         # Cells whose member of set q is the first one, which the vector has replaced for now.
         code = c // stride * stride * sizes[q] + c % stride
         pack_cell(theta, problem, workspace, c, code if c < n_cells else -1)
-    theta[start] = kept
+    for t in range(d):
+        theta[start, t] = kept[t]
     total = 0.0
     m = sample.shape[0]
     lowest = np.empty(4)
@@ -166,7 +170,7 @@ def potential(theta, problem, workspace, q, vector, after, sample):
     return total
 
 
-@kernel
+@kernel(inner=True)
 def place_vector(
     theta,  # INOUT
     problem,
@@ -188,21 +192,26 @@ def place_vector(
     sample = np.empty(min(n, SAMPLED), dtype=np.int64)
     for m in range(sample.shape[0]):
         sample[m] = m if n <= SAMPLED else np.random.randint(n)
-    chosen = theta[place].copy()
-    vector = np.empty(theta.shape[1])
+    d = theta.shape[1]
+    chosen, vector = np.empty(d), np.empty(d)
+    for t in range(d):
+        chosen[t] = theta[place, t]
     digits = np.empty(problem.sizes.shape[0], dtype=np.int64)
     lowest = np.inf
     for _ in range(n_rows):
         i = draw(cumulative)
         for _ in range(n_partners):
             decode(np.random.randint(k), problem.sizes, digits)
-            vector[:] = theta[place]
+            for t in range(d):
+                vector[t] = theta[place, t]
             propose(theta, problem, q, i, digits, vector)
             value = potential(theta, problem, workspace, q, vector, after, sample)
             if value < lowest:
                 lowest = value
-                chosen[:] = vector
-    theta[place] = chosen
+                for t in range(d):
+                    chosen[t] = vector[t]
+    for t in range(d):
+        theta[place, t] = chosen[t]
 
 
 @kernel

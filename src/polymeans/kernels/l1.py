@@ -31,7 +31,8 @@ def project_rows(
             norm += a
             largest = max(largest, a)
         if norm <= radius:
-            y[:] = x
+            for t in range(n_features):
+                y[t] = x[t]
             continue
         n_kept = n_features
         total = 0.0

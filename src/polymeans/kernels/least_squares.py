@@ -25,7 +25,7 @@ NEGLIGIBLE = 1e-60
 _SUMS = {"reassoc", "contract"}
 
 
-@kernel(fastmath=_SUMS)
+@kernel(fastmath=_SUMS, inner=True)
 def cholesky(matrix, m, least):
     """Lower triangle of ``matrix[:m, :m]`` becomes its Cholesky factor L, with 1 / diagonal.
 
@@ -46,7 +46,7 @@ def cholesky(matrix, m, least):
         matrix[i, i] = 1.0 / np.sqrt(pivot) if kept else 0.0
 
 
-@kernel(fastmath=_SUMS)
+@kernel(fastmath=_SUMS, inner=True)
 def solve_cholesky(matrix, m, solution):
     """Solve in place with the factor that ``cholesky`` has made."""
     for i in range(m):
@@ -61,7 +61,7 @@ def solve_cholesky(matrix, m, solution):
             solution[t] -= value * matrix[i, t]
 
 
-@kernel(fastmath=_SUMS)
+@kernel(fastmath=_SUMS, inner=True)
 def quadratic(gram, right, support, x):
     """``x' G x - 2 b' x`` for values x on a support; right is b in full length."""
     total = 0.0

@@ -93,7 +93,7 @@ def label_exactly(
         labels[i] = label
 
 
-@kernel
+@kernel(inner=True)
 def _is_nearer(x, a, b, book, outer, j, other, bins):
     """Whether centroid a (number j) is strictly nearer to x than b (another number)."""
     total = size = 0.0
@@ -125,7 +125,7 @@ def _is_nearer(x, a, b, book, outer, j, other, bins):
     return _exact_sign(x, a, b, book, outer, j, other, bins) > 0
 
 
-@kernel
+@kernel(inner=True)
 def _exact_sign(x, a, b, book, outer, j, other, bins):
     """Sign of ``|x - b|² - |x - a|² = Σ b² - a² - 2 x b + 2 x a``."""
     bins[:] = 0
@@ -152,7 +152,7 @@ def _exact_sign(x, a, b, book, outer, j, other, bins):
     return 1 if positive or carry > 0 else 0
 
 
-@kernel
+@kernel(inner=True)
 def _add_product(u, v, doublings, sign, bins):
     """Add ``sign * u * v * 2**doublings``, exactly."""
     if u == 0.0 or v == 0.0:
@@ -172,7 +172,7 @@ def _add_product(u, v, doublings, sign, bins):
     _add_integer(m_high * n_high, position + 54, sign, bins)
 
 
-@kernel
+@kernel(inner=True)
 def _add_integer(value, position, sign, bins):
     """Add ``sign * value * 2**position`` for a value of at most 55 bits."""
     k = position >> 5

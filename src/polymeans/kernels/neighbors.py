@@ -11,7 +11,7 @@ from polymeans.kernels.compile import kernel
 from polymeans.kernels.distances import exact_squared_distance
 
 
-@kernel
+@kernel(inner=True)
 def insert(
     distance,  # IN  squared
     index,  # IN  row number
@@ -67,7 +67,7 @@ def compare_dense(
             worst = distances[q, last]
 
 
-@kernel
+@kernel(inner=True)
 def sparse_squared_distance(a, i, b, j):
     """Between row i of a and row j of b, CSR rows with sorted indices."""
     p, p_end = a.indptr[i], a.indptr[i + 1]

@@ -156,7 +156,7 @@ def correct_sums(
         cross[j] = product
 
 
-@kernel
+@kernel(inner=True)
 def _round_block(total, lo, hi, fresh):
     if total.shape[0] == 1:
         for t in range(lo, hi):
@@ -177,7 +177,7 @@ def _lost(a, b):
     return (a - (s - back)) + (b - back)
 
 
-@kernel
+@kernel(inner=True)
 def _add_interleaved(rows, i, weight, magic, total, present):
     """Add a sparse row to sums of one rung (``magic = 0``) or two, kept side by side."""
     if magic == 0.0:
@@ -195,7 +195,7 @@ def _add_interleaved(rows, i, weight, magic, total, present):
             present[t // FEATURE_BLOCK] = True
 
 
-@kernel
+@kernel(inner=True)
 def block_products(
     fresh,  # IN  (a,)
     fresh_first,  # IN  where the block begins in it
@@ -270,6 +270,7 @@ def compare_sums(
             if take:
                 numerators.partials[j, b] = q
                 numerators.filled[j, b] = True
-                numerators.sums[j, lo:hi] = fresh[: hi - lo]
+                for t in range(lo, hi):
+                    numerators.sums[j, t] = fresh[t - lo]
         squares[j] = square
         cross[j] = product

@@ -165,7 +165,7 @@ def sums_and_norms(
         norms[i] = np.sqrt(_square_about_zero(values[i]))
 
 
-@kernel
+@kernel(inner=True)
 def _square_about_zero(x):
     """Squared norm in the order of shifted_norms: the same bits where the shift is zero."""
     s0 = s1 = 0.0

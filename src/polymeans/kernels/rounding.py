@@ -21,13 +21,13 @@ LEAST = np.float32(1e-37)
 FAR = np.float32(1e19)
 
 
-@kernel
+@kernel(inner=True)
 def round_down(value):
     """A float32 that is not above a float64; 2**-22 exceeds the error of the conversion."""
     return np.float32(value - abs(value) * 2.0**-22 - 1e-37)
 
 
-@kernel
+@kernel(inner=True)
 def round_up(value):
     """A float32 that is not below a float64."""
     return np.float32(value + abs(value) * 2.0**-22 + 1e-37)

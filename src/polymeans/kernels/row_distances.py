@@ -90,7 +90,7 @@ def all_distances(
             clear_row(rows, i, x)
 
 
-@kernel
+@kernel(inner=True)
 def _length(x, c, book, outer, j):
     """``|x - c|``, squares being scaled so that none leaves the range of float64."""
     top = 0.0
@@ -114,7 +114,7 @@ def _length(x, c, book, outer, j):
     return top * np.sqrt(total)
 
 
-@kernel
+@kernel(inner=True)
 def _with_outer(square, book, outer, j):
     """A squared distance, and what the centroid has at features that no row has."""
     for t in range(outer.rank.shape[0]):

@@ -105,7 +105,7 @@ def _as_dtype_of(array, value):
     return lambda array, value: value
 
 
-@kernel
+@kernel(inner=True)
 def grid_members(book, j):
     """Rows of the stacked protocentroids that centroid j is made of."""
     n_sets = book.sizes.shape[0]
@@ -119,7 +119,7 @@ def grid_members(book, j):
     return members
 
 
-@kernel
+@kernel(inner=True)
 def grid_centroid(book, j):
     """Centroid j: sums as they are, products rounded to the data's dtype."""
     theta = book.protocentroids
@@ -253,7 +253,7 @@ def _score_rounding(rows, i, norm, book, score, j, best, label):
     return rounding_sparse
 
 
-@kernel
+@kernel(inner=True)
 def as_contested(label):
     """How a label is written whose row has another centroid as near, as far as scores can tell."""
     return -2 - label

@@ -5,7 +5,7 @@ import numpy as np
 from polymeans.kernels.compile import kernel
 
 
-@kernel
+@kernel(inner=True)
 def pool(heights, widths, first, last, falling):
     """The nearest monotone steps to ``heights[first:last]``, in place: pool adjacent violators."""
     n = last - first

@@ -62,7 +62,7 @@ def side_by_side(
     return Lines(columns, np.ascontiguousarray(factors), weights)
 
 
-@kernel
+@kernel(inner=True)
 def squares_to(lines, center, lo, hi, out):
     """Squared distances of rows lo:hi to a center."""
     # Slices, since only indices that are never negative make vector instructions.
@@ -82,7 +82,7 @@ def squares_to(lines, center, lo, hi, out):
                 out[i] += step * step
 
 
-@kernel
+@kernel(inner=True)
 def typical_factors(lines):
     """Root mean square of each line of factors."""
     typical = np.zeros(lines.factors.shape[0])
@@ -91,7 +91,7 @@ def typical_factors(lines):
     return typical
 
 
-@kernel
+@kernel(inner=True)
 def center_on(lines, i, typical, center):
     """The center that row i is at; one where factors are too small to divide by."""
     plain = lines.factors.shape[0] == 0
@@ -104,7 +104,7 @@ def center_on(lines, i, typical, center):
             center[t] = 1.0
 
 
-@kernel
+@kernel(inner=True)
 def add_center(
     lines,  # IN  the rows
     typical,  # IN  from typical_factors
@@ -127,11 +127,13 @@ def add_center(
         total = dot(lines.weights, squares)
         if total < lowest:
             lowest = total
-            center[:] = candidate
-            lowered[:] = squares
+            for t in range(center.shape[0]):
+                center[t] = candidate[t]
+            for i in range(n):
+                lowered[i] = squares[i]
 
 
-@kernel
+@kernel(inner=True)
 def spread_centers(lines, centers):
     """Greedy k-means++."""
     n, k = lines.columns.shape[1], centers.shape[0]
@@ -142,10 +144,11 @@ def spread_centers(lines, centers):
         accumulate(lines.weights, lowered, cumulative)
         n_draws = n_candidates(k) if g > 0 else 1
         add_center(lines, typical, nearest, cumulative, n_draws, centers[g], lowered)
-        nearest[:] = lowered
+        for i in range(n):
+            nearest[i] = lowered[i]
 
 
-@kernel
+@kernel(inner=True)
 def nearest_centers(lines, centers, labels, first, second):
     """Nearest center of each row, and squared distances to it and to the next; how many moved."""
     n, k = lines.columns.shape[1], centers.shape[0]
@@ -172,7 +175,7 @@ def nearest_centers(lines, centers, labels, first, second):
     return n_moved
 
 
-@kernel
+@kernel(inner=True)
 def move_centers(lines, labels, centers, sums, masses):
     """Centers become the best for their rows; ``sums`` and ``masses`` (k,) are buffers."""
     plain = lines.factors.shape[0] == 0
@@ -238,7 +241,8 @@ def swap_center(lines, centers, n_draws, seed):
     for c in range(k):
         if missed[c] < lowest and np.random.random() < 0.5:
             lowest, leaving = missed[c], c
-    centers[leaving] = chosen
+    for t in range(chosen.shape[0]):
+        centers[leaving, t] = chosen[t]
 
 
 @kernel
@@ -261,6 +265,9 @@ def small_kmeans(
         total = refine_centers(lines, trial, max_iter, owners)
         if total < lowest:
             lowest = total
-            centers[:] = trial
-            labels[:] = owners
+            for c in range(centers.shape[0]):
+                for t in range(centers.shape[1]):
+                    centers[c, t] = trial[c, t]
+            for i in range(labels.shape[0]):
+                labels[i] = owners[i]
     return lowest

@@ -36,7 +36,7 @@ def share_of(draw, total):
     return (first << 5) + (second >> 26) + (third >> 22) + (fourth >> 53) + (rest >> 53)
 
 
-@kernel
+@kernel(inner=True)
 def _draw(masses, largest, n_bits, draws, found):
     """Write the rows that numbers between 0 and 1 fall on, in proportion to the rows' masses."""
     n_draws = draws.shape[0]
@@ -56,7 +56,7 @@ def _draw(masses, largest, n_bits, draws, found):
         found[order[position]] = rows[position]
 
 
-@kernel
+@kernel(inner=True)
 def _largest(masses):
     largest = 0.0
     for i in range(masses.shape[0]):

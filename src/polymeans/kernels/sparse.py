@@ -51,7 +51,7 @@ class Columns(NamedTuple):
     clusters: np.ndarray  # (m,) cluster of each column, -1: padding
 
 
-@kernel
+@kernel(inner=True)
 def bracket_row(rows, i, columns, scores):
     """Lower bounds on the scores of row i; returns an upper bound on the smallest score."""
     indptr, indices, _ = rows.arrays
@@ -61,7 +61,7 @@ def bracket_row(rows, i, columns, scores):
     )
 
 
-@kernel
+@kernel(inner=True)
 def settle(
     rows,
     i,

@@ -26,7 +26,7 @@ class Views(NamedTuple):
     basis: np.ndarray  # (Σ (k_s - 1), d) orthonormal where used
 
 
-@kernel(fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"}, inner=True)
 def dot(a, b):
     """Inner product; sums in any order, since nothing here decides a tie."""
     total = 0.0
@@ -35,7 +35,7 @@ def dot(a, b):
     return total
 
 
-@kernel
+@kernel(inner=True)
 def project_out(vector, basis, first, last):
     """Remove from ``vector`` what lies in the span of rows first:last of the basis."""
     for b in range(first, last):
@@ -44,7 +44,7 @@ def project_out(vector, basis, first, last):
             vector[t] -= share * basis[b, t]
 
 
-@kernel
+@kernel(inner=True)
 def remove_other_views(vector, views, s, t):
     """Remove from ``vector`` what belongs to views other than s and t."""
     for u in range(views.dims.shape[0]):
@@ -52,7 +52,7 @@ def remove_other_views(vector, views, s, t):
             project_out(vector, views.basis, views.places[u], views.places[u] + views.dims[u])
 
 
-@kernel
+@kernel(inner=True)
 def span(vectors, views, s, t, longest, found):
     """Orthonormal rows that span the vectors (used up on the way), apart from the other views.
 
@@ -103,7 +103,8 @@ def rotate_pair(means, views, s, t):
     longest = 0.0
     for i in range(n_s + n_t):
         c = views.starts[s] + i if i < n_s else views.starts[t] + i - n_s
-        both[i] = means[c]
+        for f in range(d):
+            both[i, f] = means[c, f]
         longest = max(longest, np.sqrt(dot(both[i], both[i])))
     if views.dims.shape[0] > 2 or s == t:
         for i in range(n_s + n_t):
@@ -138,7 +139,7 @@ def rotate_pair(means, views, s, t):
                 add_vector(views, s, vectors[:, rank], found)
 
 
-@kernel
+@kernel(inner=True)
 def add_vector(views, s, weights, rows):
     """One more basis vector for view s, a combination of rows; False if it has k_s - 1 already."""
     place = views.places[s] + views.dims[s]
