@@ -122,6 +122,32 @@ def test_searches_log_their_steps(caplog):
     assert sum("components" in record.getMessage() for record in caplog.records) >= 3
 
 
+def test_a_selector_reports_each_candidate():
+    X, *_ = make_khatri_rao(100, (2, 3), n_features=5, random_state=0)
+    quiet = KhatriRaoSelector(6, effort=0.05, random_state=0).fit(X)
+    seen = []
+    told = KhatriRaoSelector(6, effort=0.05, random_state=0)
+    told.fit(X, progress=lambda *step: seen.append(step))
+    assert {total for _, total, _ in seen} == {3}  # free centroids, sums, products
+    counts = [done for done, *_ in seen]
+    assert counts == sorted(counts)
+    assert counts[-1] == 3
+    assert sum("candidate" in text for *_, text in seen) == len(told.table_)
+    assert told.best_sizes_ == quiet.best_sizes_
+    np.testing.assert_array_equal(told.labels_, quiet.labels_)
+    with pytest.raises(TypeError, match="progress must be"):
+        told.fit(X[:50], progress="bar")
+    assert len(told.labels_) == len(X)
+
+
+def test_a_selector_is_as_it_was_after_a_failed_fit():
+    X, *_ = make_khatri_rao(100, (2, 3), n_features=5, random_state=0)
+    model = KhatriRaoSelector(4, effort=0.05, random_state=0)
+    with pytest.raises(ValueError, match="too few"):
+        model.set_params(free_centroids=False).fit(X[:3])
+    assert not hasattr(model, "n_features_in_")
+
+
 def test_a_diagnosis_reports_progress_and_does_not_depend_on_threads():
     X, *_ = make_khatri_rao(150, (2, 4), n_features=6, random_state=0)
     seen = []
