@@ -20,6 +20,38 @@ if os.environ.get("CI"):
 pytest.register_assert_rewrite("tests.estimators", "tests.factorization", "tests.subspaces")
 
 
+#: Tests that compile no kernels, or few; they take some minutes together.
+_WITHOUT_KERNELS = (
+    "tests/test_quality.py::test_linters_pass",
+    "tests/test_quality.py::test_docstrings_follow_numpydoc",
+    "tests/test_docstrings.py",
+    "tests/blocks/",
+    "tests/datasets/",
+    "tests/deep/",
+    "tests/metrics/",
+    "tests/persistence/test_layout.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Let one of two workers begin with tests that compile nothing.
+
+    Each worker begins with its own part of the list. Kernels that both need at the same time would
+    be compiled twice; later on they are on the disk.
+    """
+    plain = [item for item in items if item.nodeid.startswith(_WITHOUT_KERNELS)]
+    others = [item for item in items if not item.nodeid.startswith(_WITHOUT_KERNELS)]
+    half = len(items) // 2
+    items[:] = [*others[:half], *plain, *others[half:]]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for doctests in the sources only: tests have none, and looking takes seconds."""
+    collectors = yield
+    return [each for each in collectors if type(each).__name__ != "DoctestModule"]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread_for_other_libraries():
     """BLAS and OpenMP have one thread: workers that share the cores would wait for each other's.

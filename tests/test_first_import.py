@@ -11,7 +11,7 @@ from polymeans import _first_import
 
 #: Seconds after the first fit begins at which it is interrupted: while numba is imported, while it
 #: fills its registries, and while kernels are loaded or compiled.
-MOMENTS = (0.01, 0.04, 0.1, 0.15, 0.3, 0.7)
+MOMENTS = (0.01, 0.1, 0.3, 0.7)
 
 #: Prints when the first fit is done or was interrupted, and what a second one finds.
 PROGRAM = """

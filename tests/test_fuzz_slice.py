@@ -16,14 +16,18 @@ if ROOT not in sys.path:  # benchmarks are next to the tests, not part of the pa
 from benchmarks.fuzz.areas import areas, make_case  # noqa: E402
 from benchmarks.fuzz.judge import judge  # noqa: E402
 from benchmarks.fuzz.reproducer import reproducer  # noqa: E402
+from tests.marks import long  # noqa: E402
 
 SEED, N_PROBLEMS, N_PARTS = 15, 400, 8
+
+#: Parts of the default run; ``pytest -m long`` has the others.
+N_SHORT = 3
 
 #: Sizes that take seconds, and areas that draw or compile much, are left to the fuzzer itself.
 _LARGE = {"threaded", "fast path"}
 
 
-@pytest.mark.parametrize("part", range(N_PARTS))
+@pytest.mark.parametrize("part", [*range(N_SHORT), *long(*range(N_SHORT, N_PARTS))])
 def test_promises_are_kept(part):
     broken = []
     for number in range(part, N_PROBLEMS, N_PARTS):

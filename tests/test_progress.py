@@ -31,24 +31,16 @@ KMeans(2, random_state=0, verbose={verbose}).fit(np.array([[0.0], [1.0], [9.0]])
 """
 
 
-def test_logs_are_visible_without_any_set_up():
-    done = in_new_process(FIT.format(verbose=1))
+def test_logs_are_visible_without_any_set_up_if_they_are_asked_for():
+    done = in_new_process(FIT.format(verbose=0) + FIT.format(verbose=1) + FIT.format(verbose=0))
     assert done.stderr == "polymeans: start 1 of 1: inertia 0.5 after 2 iterations\n"
     assert done.stdout == ""
 
 
-def test_nothing_is_written_unless_it_is_asked_for():
-    done = in_new_process(FIT.format(verbose=0))
-    assert done.stdout == done.stderr == ""
-
-
 def test_logging_that_is_set_up_is_left_alone():
-    done = in_new_process(
-        "import logging; logging.basicConfig(level='ERROR')" + FIT.format(verbose=1)
-    )
-    assert done.stderr == ""
-    set_up = "import logging; logging.basicConfig(level='INFO', format='seen %(message)s')"
-    done = in_new_process(set_up + FIT.format(verbose=1))
+    silent = "import logging; logging.basicConfig(level='ERROR')" + FIT.format(verbose=1)
+    set_up = "logging.basicConfig(level='INFO', format='seen %(message)s', force=True)"
+    done = in_new_process(silent + set_up + FIT.format(verbose=1))
     assert done.stderr == "seen start 1 of 1: inertia 0.5 after 2 iterations\n"
 
 
@@ -71,29 +63,21 @@ assert not logger.handlers
     in_new_process(code)
 
 
-def test_a_bar_is_drawn_and_removed():
+def test_a_bar_is_drawn_or_the_error_says_what_to_install():
     code = """
+import logging, sys
 import numpy as np
 from polymeans import choose_n_clusters
-choose_n_clusters(np.random.default_rng(0).random((40, 2)), 3, random_state=0, progress=True)
-"""
-    in_new_process(code)
-
-
-def test_a_bar_without_rich_says_what_to_install():
-    code = """
-import sys
 sys.modules["rich"] = None
-import numpy as np
-from polymeans import choose_n_clusters
 try:
     choose_n_clusters(np.random.default_rng(0).random((40, 2)), 3, progress=True)
 except ImportError as error:
     assert 'polymeans[progress]' in str(error)
 else:
     raise AssertionError
-import logging
 assert not logging.getLogger("polymeans").handlers
+del sys.modules["rich"]
+choose_n_clusters(np.random.default_rng(0).random((40, 2)), 3, random_state=0, progress=True)
 """
     in_new_process(code)
 
@@ -120,6 +104,32 @@ def test_searches_log_their_steps(caplog):
     with caplog.at_level(logging.INFO, logger="polymeans"):
         NonRedundantKMeans("auto", random_state=0, verbose=1).fit(images)
     assert sum("components" in record.getMessage() for record in caplog.records) >= 3
+
+
+def test_a_selector_reports_each_candidate():
+    X, *_ = make_khatri_rao(100, (2, 3), n_features=5, random_state=0)
+    quiet = KhatriRaoSelector(6, effort=0.05, random_state=0).fit(X)
+    seen = []
+    told = KhatriRaoSelector(6, effort=0.05, random_state=0)
+    told.fit(X, progress=lambda *step: seen.append(step))
+    assert {total for _, total, _ in seen} == {3}  # free centroids, sums, products
+    counts = [done for done, *_ in seen]
+    assert counts == sorted(counts)
+    assert counts[-1] == 3
+    assert sum("candidate" in text for *_, text in seen) == len(told.table_)
+    assert told.best_sizes_ == quiet.best_sizes_
+    np.testing.assert_array_equal(told.labels_, quiet.labels_)
+    with pytest.raises(TypeError, match="progress must be"):
+        told.fit(X[:50], progress="bar")
+    assert len(told.labels_) == len(X)
+
+
+def test_a_selector_is_as_it_was_after_a_failed_fit():
+    X, *_ = make_khatri_rao(100, (2, 3), n_features=5, random_state=0)
+    model = KhatriRaoSelector(4, effort=0.05, random_state=0)
+    with pytest.raises(ValueError, match="too few"):
+        model.set_params(free_centroids=False).fit(X[:3])
+    assert not hasattr(model, "n_features_in_")
 
 
 def test_a_diagnosis_reports_progress_and_does_not_depend_on_threads():

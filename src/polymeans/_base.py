@@ -21,10 +21,17 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
+from polymeans._compat import (
+    HAS_CALLBACKS,
+    CallbackSupportMixin,
+    FitProgress,
+    in_output_container,
+    with_callbacks,
+)
 from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState, all_or_nothing, matrices_explained
 from polymeans._hooks import EstimatorHooks
+from polymeans._parts_output import OutputOfParts
 from polymeans._progress import visible_logs
 from polymeans._rows import (
     FitRows,
@@ -74,6 +81,7 @@ _POOLED = 2**20
 
 
 class CentroidEstimator(
+    OutputOfParts,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -297,11 +305,14 @@ class CentroidEstimator(
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Euclidean distances (cosine distances where the estimator's metric is "cosine").
+            Euclidean distances (cosine distances where the estimator's metric is "cosine"). For
+            blocks an iterator of arrays, or of frames if ``set_output`` asks for them; for Dask
+            collections a Dask array in any case.
         """
         check_is_fitted(self)
         if is_blocks(X):
-            return (self._transform(rows) for rows, _ in checked_blocks(self, X))
+            blocks = checked_blocks(self, X)
+            return (in_output_container(self, self._transform(rows), rows) for rows, _ in blocks)
         return self._transform(check_rows(self, X, reset=False))
 
     def _transform(self, X: Any) -> NDArray[Any]:

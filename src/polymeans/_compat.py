@@ -6,6 +6,8 @@ estimators work the same without them.
 
 from typing import Any
 
+from sklearn.utils import _set_output
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 
@@ -19,6 +21,11 @@ except ImportError:  # scikit-learn < 1.9
     def with_callbacks(method: Any) -> Any:
         """Stand-in without callbacks."""
         return method
+
+
+def in_output_container(estimator: Any, values: Any, rows: Any) -> Any:
+    """Values as ``set_output`` asks for them: as they are, or as a frame."""
+    return _set_output._wrap_data_with_container("transform", values, rows, estimator)
 
 
 class FitProgress:

@@ -111,14 +111,22 @@ class Steps:
         """One more step is done, in any thread; the text says what came out."""
         with self._lock:
             self.done += 1
-            if self.verbose:
-                seconds = time.perf_counter() - self._began
-                logger.info("%s %d/%d, %.1f s: %s", self.name, self.done, self.total, seconds, text)
-            if self._bar is not None:
-                description = f"{self.name}: {text}"
-                self._bar.update(self._task, completed=self.done, description=description)
-            elif callable(self.progress):
-                self.progress(self.done, self.total, text)
+            self._show(text)
+
+    def tell(self, text: str) -> None:
+        """Something came out within a step, of which it is not known how many there will be."""
+        with self._lock:
+            self._show(text)
+
+    def _show(self, text: str) -> None:
+        if self.verbose:
+            seconds = time.perf_counter() - self._began
+            logger.info("%s %d/%d, %.1f s: %s", self.name, self.done, self.total, seconds, text)
+        if self._bar is not None:
+            description = f"{self.name}: {text}"
+            self._bar.update(self._task, completed=self.done, description=description)
+        elif callable(self.progress):
+            self.progress(self.done, self.total, text)
 
 
 def check_feedback(n_threads: Any, verbose: Any, progress: Any) -> None:

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
-from polymeans._rows import RowsInfo, chunk_by_chunk
+from polymeans._rows import RowsInfo, chunk_by_chunk, is_blocks
 from polymeans._validation import check_range, is_name
 from polymeans.codebooks.aggregation import digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
@@ -25,7 +24,12 @@ from polymeans.core import threads as core_threads
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook, make_grid
 from polymeans.engine.lloyd import Run
-from polymeans.parameters.nonredundant import check_parameters, check_start, sizes_of
+from polymeans.parameters.nonredundant import (
+    check_parameters,
+    check_start,
+    columns_of_view,
+    sizes_of,
+)
 from polymeans.search.views.automatic import Outcome, automatic_start
 from polymeans.search.views.given_labels import codebook_of_labels
 from polymeans.search.views.portfolio import starting_vectors
@@ -274,7 +278,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         return project(X, self.mean_, self.whitening_ @ self.rotation_)
 
     @chunk_by_chunk
-    def transform_view(self, X: Any, view: int) -> NDArray[Any]:
+    def transform_view(self, X: Any, view: int) -> NDArray[Any] | Iterator[NDArray[Any]]:
         """Rows in the coordinates of one view.
 
         Parameters
@@ -288,19 +292,13 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         Returns
         -------
         coordinates : ndarray of shape (n_samples, n_dims_[view])
-            Measured from the mean.
+            Measured from the mean. For blocks, an iterator of such arrays.
         """
         check_is_fitted(self)
-        if self.n_views_ == 0:
-            raise ValueError(f"view={view!r} cannot be shown: no views were found.")
-        if not isinstance(view, Integral) or not -self.n_views_ <= view < self.n_views_:
-            raise ValueError(
-                f"view must be an integer from 0 to {self.n_views_ - 1}, got {view!r}: "
-                f"{self.n_views_} views were found."
-            )
-        edges = np.cumsum((0, *self.n_dims_))
-        view = int(view) % self.n_views_
-        return np.asarray(self.transform(X))[:, edges[view] : edges[view + 1]]
+        mine = columns_of_view(view, self.n_dims_)
+        if is_blocks(X):
+            return (np.asarray(part)[:, mine] for part in self.transform(X))
+        return np.asarray(self.transform(X))[:, mine]
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None

@@ -36,7 +36,7 @@ from polymeans.parameters.transformed import (
 from polymeans.spaces.beginning import begin
 from polymeans.spaces.embedding import prepared
 from polymeans.spaces.fitting import Fitting, Ridge
-from polymeans.spaces.learned_metric import LearnedMetric, exchange_rows
+from polymeans.spaces.learned_metric import exchange_rows
 from polymeans.spaces.state import put_together, taken_apart
 
 
@@ -460,20 +460,11 @@ class TransformedKMeans(CentroidEstimator):
             "_slopes": np.ascontiguousarray(slopes.T),
             "_offsets": codebook.offsets.copy(),
             "_space": fitting.space,
-            "_learned_metric": None,
             "_unit": fitting.unit,
             "_origin": fitting.origin,
             "spherical_": fitting.spec.spherical,
-            "n_components_": fitting.n_dims,
-            "centers_in_space_": None,
             "cluster_centers_": None,
-        }
-        if fitting.space is not None:
-            scale = np.sqrt(fitting.space.squares + fitting.rho)
-            metric = LearnedMetric(scale, codebook.weighted, fitting.rho)
-            vectors["_learned_metric"], vectors["n_components_"] = metric, len(scale)
-            inside = metric.transform(codebook.means * scale)
-            vectors["centers_in_space_"] = inside * fitting.space.length
+        } | fitting.in_space(codebook)
         if self.kernel is None:
             vectors["cluster_centers_"] = fitting.input_means(
                 labels, state.runner.weights, self.n_clusters

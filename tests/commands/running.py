@@ -1,4 +1,4 @@
-"""Commands as users run them: in a process of their own."""
+"""Commands as users run them, in a process of their own; and the same without starting one."""
 
 import contextlib
 import io
@@ -32,12 +32,19 @@ def polymeans(*arguments, folder, stdin=None, before=None, **environment):
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def polymeans_here(*arguments, folder):
-    """Run a command in this process: quicker, for what does not depend on the process."""
+def polymeans_here(*arguments, folder, stdin=b""):
+    """Run a command in this process: quicker, for what does not depend on the process.
+
+    Each way to read, write and fail is also tried in a process of its own.
+    """
     out, notes = io.StringIO(), io.StringIO()
     to_notes = contextlib.redirect_stderr(notes)
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), to_notes:
-        code = main([str(argument) for argument in arguments])
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin))
+    try:
+        with contextlib.chdir(folder), contextlib.redirect_stdout(out), to_notes:
+            code = main([str(argument) for argument in arguments])
+    finally:
+        sys.stdin = before
     return Done(code, out.getvalue(), notes.getvalue())
 
 

@@ -7,14 +7,14 @@ import pytest
 
 import polymeans as library
 from tests.commands.conftest import NAMES
-from tests.commands.running import check_error, polymeans
+from tests.commands.running import check_error, polymeans, polymeans_here
 
 
 @pytest.fixture(scope="module")
 def model(folder, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m.safetensors"
     columns = ",".join(NAMES)
-    done = polymeans(
+    done = polymeans_here(
         "fit", folder / "kinds.csv", "--columns", columns, "-k", 3, "--model", path, folder=folder
     )
     assert done.code == 0, done.notes
@@ -36,14 +36,17 @@ def test_describe(model, folder, iris, tmp_path):
     kinds = [line.split(",")[-1] for line in (folder / "kinds.csv").read_text().splitlines()[1:]]
     expected = library.describe(loaded, iris, feature_names=NAMES, y=kinds)
     assert done.out == f"{expected}\n"
-    done = polymeans("describe", folder / "rows.npy", "--model", model, "--json", folder=tmp_path)
+    done = polymeans_here(
+        "describe", folder / "rows.npy", "--model", model, "--json", folder=tmp_path
+    )
     found = json.loads(done.out)
     assert found.keys() == expected.to_dict().keys()
 
 
 @pytest.mark.parametrize("memory", ["1G", "1k"])
 def test_report(model, folder, memory, tmp_path):
-    done = polymeans(
+    run = polymeans if memory == "1k" else polymeans_here
+    done = run(
         "report", folder / "kinds.parquet", "--model", model, "--output", "r.html",
         "--compare-with", "kind", "--title", "Iris & more", "--memory", memory, folder=tmp_path,
     )  # fmt: skip
@@ -55,7 +58,7 @@ def test_report(model, folder, memory, tmp_path):
 
 
 def test_fit_writes_a_report_of_texts(folder, tmp_path):
-    done = polymeans(
+    done = polymeans_here(
         "fit", folder / "posts.jsonl", "--text", "body", "-k", 4, "--report", "r.html",
         "--labels", "l.npy", folder=tmp_path,
     )  # fmt: skip
@@ -75,7 +78,7 @@ def test_choose(tmp_path):
     found = json.loads(done.out)
     assert found["best"] == 4
     assert {line["n_clusters"] for line in found["table"]} >= set(range(2, 8))
-    done = polymeans("choose", "x.npy", "-k", "2,4,6", folder=tmp_path)
+    done = polymeans_here("choose", "x.npy", "-k", "2,4,6", folder=tmp_path)
     assert done.code == 0
     assert "4" in done.out
 
@@ -90,13 +93,13 @@ def test_compare(folder, tmp_path):
 
 
 def test_what_the_library_refuses_is_one_line(model, folder, tmp_path):
-    done = polymeans("compare", folder / "rows.csv", "-k", 1, folder=tmp_path)
+    done = polymeans_here("compare", folder / "rows.csv", "-k", 1, folder=tmp_path)
     check_error(done, "n_clusters must be")
-    done = polymeans(
+    done = polymeans_here(
         "report", folder / "rows.csv", "--model", model, "--images", "3,5", folder=tmp_path
     )
     check_error(done, "images")
-    done = polymeans(
+    done = polymeans_here(
         "describe", folder / "rows.csv", "--model", model, "--compare-with", "z", folder=tmp_path
     )
     check_error(done, "no column 'z'")

@@ -7,7 +7,7 @@ import pytest
 
 import polymeans as library
 from polymeans import KMeans
-from tests.commands.running import polymeans
+from tests.commands.running import polymeans, polymeans_here
 
 
 def blobs(n, d=8):
@@ -22,9 +22,8 @@ def test_blocks_give_the_model_of_rows_in_memory(kind, scale, tmp_path):
     write(X, tmp_path / f"x.{kind}")
     start = ["--set", "init=k-means||", "-k", 5, *scale]
     for name, memory in (("held", "1G"), ("blocks", "50k")):
-        done = polymeans(
-            "fit", f"x.{kind}", *start, "--memory", memory, "--model", name, folder=tmp_path
-        )
+        run = polymeans if (kind, name, scale) == ("csv", "blocks", []) else polymeans_here
+        done = run("fit", f"x.{kind}", *start, "--memory", memory, "--model", name, folder=tmp_path)
         assert done.code == 0, done.notes
     held, blocks = (library.load(tmp_path / name) for name in ("held", "blocks"))
     if scale:  # means are summed in another order
@@ -33,7 +32,7 @@ def test_blocks_give_the_model_of_rows_in_memory(kind, scale, tmp_path):
         np.testing.assert_array_equal(held.cluster_centers_, blocks.cluster_centers_)
     np.testing.assert_array_equal(held.labels_, blocks.labels_)
     labels = tmp_path / "labels.csv"
-    done = polymeans(
+    done = polymeans_here(
         "predict", f"x.{kind}", "--model", "blocks", "--memory", "50k", "--labels", labels,
         folder=tmp_path,
     )  # fmt: skip

@@ -5,6 +5,8 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -49,9 +51,24 @@ def test_split_never_loses_a_piece():
 
 def test_n_threads_is_resolved_when_called(monkeypatch):
     assert effective_n_threads(5) == 5
+    assert effective_n_threads(64) == 64
     assert effective_n_threads(-1) >= 1
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert effective_n_threads() == 1
+
+
+def test_a_pool_has_no_more_threads_than_are_of_use():
+    """A model file may ask for 32768 of them."""
+    most = max(64, 4 * effective_n_threads(-1))
+    seen = set()
+
+    def work(_):
+        seen.add(threading.get_ident())
+        time.sleep(1e-3)  # so that no thread is free for the next task
+
+    with Threads(32768) as threads:
+        threads.map(work, range(6 * most))
+    assert 1 < len(seen) <= threads.n_threads <= most
 
 
 def _threads_and_labels(X):

@@ -6,6 +6,7 @@ import pytest
 from numpydoc.docscrape import ClassDoc
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from polymeans.deep import DKM, IDEC, KhatriRaoDKM, KhatriRaoIDEC
 from tests.deep.checks import QUICK, blobs, quick_models
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -14,8 +15,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 OPTIONS = QUICK | {"distill_epochs": 20}
 
 
-@parametrize_with_checks(quick_models(**OPTIONS))
+@parametrize_with_checks([DKM(4, **OPTIONS), KhatriRaoIDEC((2, 2), **OPTIONS)])
 def test_scikit_learn_conventions(estimator, check):
+    """One of each pair that differs in its loss, and in its centroids."""
+    check(estimator)
+
+
+@pytest.mark.long
+@parametrize_with_checks([IDEC(4, **OPTIONS), KhatriRaoDKM((2, 2), **OPTIONS)])
+def test_scikit_learn_conventions_of_the_others(estimator, check):
     check(estimator)
 
 

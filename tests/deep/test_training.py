@@ -15,6 +15,7 @@ from polymeans.deep import training as training_module
 from polymeans.deep.schedule import Phase
 from polymeans.metrics import unsupervised_accuracy
 from tests.deep.checks import QUICK, blobs, quick_models, stick_figures
+from tests.marks import long
 
 ignore_vacancies = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -66,8 +67,18 @@ def test_the_start_in_the_latent_space():
     assert list(dict.fromkeys(grid.history_["phase"])) == ["pretraining", "self-training"]
 
 
-@pytest.mark.parametrize("aggregator", ["sum", "product"])
-@pytest.mark.parametrize("sizes", [(2, 2, 2), (8,), (2, 4)], ids=str)
+@pytest.mark.parametrize(
+    ("sizes", "aggregator"),
+    [
+        ((2, 2, 2), "product"),
+        ((8,), "sum"),
+        ((2, 4), "sum"),
+        pytest.param((2, 2, 2), "sum", marks=pytest.mark.long),
+        pytest.param((8,), "product", marks=pytest.mark.long),
+        pytest.param((2, 4), "product", marks=pytest.mark.long),
+    ],
+    ids=str,
+)
 def test_given_labels_are_learned_on_any_grid(sizes, aggregator):
     X = blobs(200, d=5, k=8, seed=1)
     labels = (np.arange(200) % 8).astype(int)
@@ -314,7 +325,7 @@ class Interrupt(Watch):
 
 
 @ignore_vacancies
-@pytest.mark.parametrize("when", [1, 3, 5])
+@pytest.mark.parametrize("when", [1, *long(3), 5])
 @pytest.mark.parametrize("estimator", [DKM(4, **QUICK), KhatriRaoIDEC((2, 2), **QUICK)])
 def test_a_checkpoint_goes_on_to_the_same_bits(estimator, when, tmp_path, monkeypatch):
     pytest.importorskip("sklearn.callback")

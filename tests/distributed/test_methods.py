@@ -4,6 +4,7 @@ import pickle
 import time
 
 import dask
+import dask.array
 import numpy as np
 import pytest
 
@@ -58,6 +59,16 @@ def test_fit_predict_and_fit_transform(client):
     labels, distances = model.fit_predict(X), model.fit_transform(X)
     np.testing.assert_array_equal(labels.compute(), model.labels_.compute())
     np.testing.assert_array_equal(distances.compute().argmin(axis=1), labels.compute())
+
+
+def test_output_is_a_dask_array_whatever_set_output_asks_for():
+    X = rows("float64")
+    model = KMeans(5, random_state=0).fit(X).set_output(transform="pandas")
+    with dask.config.set(scheduler="synchronous"):
+        found = model.transform(in_chunks(X))
+        assert isinstance(found, dask.array.Array)
+        np.testing.assert_allclose(found.compute(), model.transform(X).to_numpy())
+    assert model.transform(X).columns.tolist() == model.get_feature_names_out().tolist()
 
 
 def test_a_fitted_estimator_can_be_pickled(client):

@@ -110,8 +110,19 @@ def test_a_given_order():
             relabel(model, wrong)
     with pytest.raises(ValueError, match="a sequence for each of 2"):
         relabel(grid, [[0, 1]])
-    with pytest.raises(TypeError, match="last step"):
-        relabel(make_pipeline(StandardScaler(), model).fit(X))
+    with pytest.raises(TypeError, match="ends with one"):
+        relabel(make_pipeline(StandardScaler()).fit(X))
+
+
+def test_clusters_of_a_pipeline_are_renumbered():
+    X = rows("dense")
+    pipeline = make_pipeline(StandardScaler(), KMeans(5, random_state=0)).fit(X)
+    labels = pipeline.predict(X)
+    found = relabel(pipeline)
+    np.testing.assert_array_equal(pipeline.predict(X), labels)
+    assert (np.diff(np.bincount(found.predict(X))) <= 0).all()
+    assert found[0] is pipeline[0]
+    assert len(set(zip(labels.tolist(), found.predict(X).tolist()))) == 5
 
 
 @pytest.mark.parametrize("aggregator", ["sum", "product"])

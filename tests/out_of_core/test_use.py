@@ -1,6 +1,8 @@
 """What users do with blocks: predict, transform, score, weights, names; and what is refused."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
@@ -43,6 +45,38 @@ def test_fit_predict_and_fit_transform():
     np.testing.assert_array_equal(model.fit_predict(uneven(X)), model.labels_)
     distances = np.concatenate(list(model.fit_transform(uneven(X))))
     np.testing.assert_array_equal(distances.argmin(axis=1), model.labels_)
+
+
+@pytest.mark.parametrize("kind", ["float64", "csr"])
+@pytest.mark.parametrize("library", [pd, pl])
+def test_output_of_blocks_is_a_frame_for_each(library, kind):
+    X = rows(kind)
+    name = library.__name__
+    for model in (
+        KMeans(5, random_state=0),
+        NonRedundantKMeans((2, 2), effort=0.1, random_state=0),
+        TransformedKMeans(3, n_init=1, random_state=0),
+    ):
+        expected = model.fit(X).transform(X)
+        model.set_output(transform=name)
+        blocks = uneven(X)
+        parts = list(model.transform(blocks))
+        assert [len(part) for part in parts] == list(blocks.sizes)
+        assert all(isinstance(part, library.DataFrame) for part in parts)
+        assert list(parts[-1].columns) == list(model.get_feature_names_out())
+        together = np.concatenate([part.to_numpy() for part in parts])
+        np.testing.assert_allclose(together, expected, rtol=1e-5, atol=1e-5)
+        assert isinstance(next(iter(model.fit_transform(uneven(X)))), library.DataFrame)
+        assert isinstance(model.transform(X), library.DataFrame)
+
+
+def test_coordinates_of_one_view_come_in_blocks():
+    X = rows("float64")
+    model = NonRedundantKMeans((3, 2), effort=0.1, random_state=0).fit(X)
+    for view in (0, 1, -1):
+        parts = list(model.transform_view(uneven(X), view))
+        assert len(parts) > 1
+        np.testing.assert_allclose(np.concatenate(parts), model.transform_view(X, view))
 
 
 def test_names_of_columns_are_those_of_the_table():

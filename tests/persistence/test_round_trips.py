@@ -15,6 +15,7 @@ from polymeans import KhatriRaoKMeans, KMeans, QuickKMeans, TransformedKMeans
 from polymeans.persistence.estimators import STRUCTURES
 from polymeans.persistence.files import read_model
 from polymeans.persistence.registry import REGISTRY, class_named
+from tests.marks import long
 from tests.persistence.models import (
     CONTAINERS,
     ESTIMATORS,
@@ -195,7 +196,7 @@ def test_bytes_of_a_model_are_bytes_of_its_arrays(tmp_path):
     assert (tmp_path / "m").stat().st_size < model.cluster_centers_.nbytes + 4000
 
 
-@pytest.mark.parametrize("name", ["kmeans", "quick", "transformed-rbf", "hadamard"])
+@pytest.mark.parametrize("name", ["quick", "transformed-rbf", *long("kmeans", "hadamard")])
 def test_a_new_process_loads_it_without_extras(name, tmp_path):
     model = fitted(name, "frame")
     polymeans.save(model, tmp_path / "m.safetensors")

@@ -28,6 +28,12 @@ def add(commands: Any) -> None:
         help="labels to write: .csv, .tsv, .npy, or one in each line (default: standard output)",
     )
     group.add_argument("--report", type=Path, metavar="FILE", help="report to write (.html)")
+    group.add_argument(
+        "--label-order",
+        choices=("fit", "size"),
+        default="fit",
+        help="numbers of clusters: as the fit has left them, or the largest first (default: fit)",
+    )
     add_seed(parser)
     add_common(parser)
     parser.set_defaults(run=run)
@@ -50,6 +56,10 @@ def run(options: argparse.Namespace) -> None:
     with open_table(options, request) as table:
         recipe, rows = make_recipe(table, request, options.scale)
         seconds = fit_with_progress(estimator, rows, options.quiet)
+        if options.label_order != "fit":
+            from polymeans.inspection.relabeling import relabel
+
+            estimator = relabel(estimator, options.label_order)
         if options.model is not None:
             _save(estimator, options.model, recipe)
         labels = fitted_labels(estimator)

@@ -20,6 +20,10 @@ from polymeans.core.workers import share
 #: of a matrix decides how BLAS rounds.
 PRODUCT_ROWS = 4096
 
+#: A pool has at most four threads for each core, or 64 where that is more. More would only take
+#: memory, and ``n_threads`` of a model file from elsewhere may be any number.
+_MOST_PER_CORE, _MOST_IN_ANY_CASE = 4, 64
+
 
 def effective_n_threads(n_threads: int | None = None) -> int:
     """Number of threads a call would use now.
@@ -29,7 +33,8 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     n_threads : int or None, default=None
         None: all cores this process may use (``OMP_NUM_THREADS`` is honoured), but one inside a
         joblib worker unless joblib granted it more. Negative: counted back from the number of
-        cores, -1 being all of them, as for joblib's ``n_jobs``.
+        cores, -1 being all of them, as for joblib's ``n_jobs``. A number above both 64 and four
+        for each core is lowered to the larger of these two.
 
     Returns
     -------
@@ -45,7 +50,7 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     if n_threads is not None:
         if n_threads < 0:
             return max(1, _n_cores() + 1 + n_threads)
-        return n_threads
+        return min(n_threads, max(_MOST_IN_ANY_CASE, _MOST_PER_CORE * _n_cores()))
     available = _n_cores()
     granted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if granted.isdigit() and int(granted) > 0:

@@ -82,6 +82,9 @@ def to_send(estimator: Any) -> Any:
         if "labels" in name and name.endswith("_"):
             delattr(sent, name)
     vars(sent).pop("feature_names_in_", None)  # chunks are arrays, and names were compared before
+    if hasattr(sent, "set_output"):  # results are Dask arrays, of arrays
+        vars(sent).pop("_sklearn_output_config", None)  # a dict that the copy shares
+        sent.set_output(transform="default")
     if sent.n_threads is None:  # workers, and threads of the scheduler, run several tasks
         sent.n_threads = 1
     return sent

@@ -4,6 +4,7 @@ Both kinds offer the same view to the rest of the engine: a kernel container, no
 the way to some of the rows. Neither modifies what it was given, neither knows labels or centroids.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -20,16 +21,16 @@ Result = TypeVar("Result")
 _PIECE_ENTRIES = 2**17
 
 
-class _Rows:
+class _Rows(ABC):
     """What both kinds share."""
 
     n_samples: int
     frame: Frame
 
     @property
+    @abstractmethod
     def n_stored(self) -> int:
         """Number of stored entries."""
-        raise NotImplementedError  # pragma: no cover
 
     @property
     def measured(self) -> MeasuredFrame:

@@ -1,7 +1,7 @@
 """Growing grids: candidates with more and more protocentroids, and their information criteria."""
 
-import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.kmeans import KMeans
-
-logger = logging.getLogger("polymeans")
 
 #: Name of free centroids in the table of candidates.
 FREE = "none"
@@ -85,10 +83,14 @@ class Growth:
     X : ndarray or CSR matrix or array of shape (n_samples, n_features)
     weights : ndarray of shape (n_samples,)
     rng : RandomState
+    tell : callable
+        Called with a text for each candidate.
     """
 
-    def __init__(self, selector: Any, X: Any, weights: Any, rng: Any) -> None:
-        self.selector, self.X, self.weights, self.rng = selector, X, weights, rng
+    def __init__(
+        self, selector: Any, X: Any, weights: Any, rng: Any, tell: Callable[[str], None]
+    ) -> None:
+        self.selector, self.X, self.weights, self.rng, self.tell = selector, X, weights, rng, tell
         self.candidates: list[Candidate] = []
         self.total = weights.sum()
         self.variance = KMeans(1, n_threads=1).fit(X, sample_weight=weights).inertia_
@@ -146,17 +148,11 @@ class Growth:
                 model.fit(self.X, sample_weight=self.weights)
             model = min(models, key=lambda one: one.inertia_)
             candidate = self._judge(aggregator, sizes, model, time.perf_counter() - began)
-            if self.selector.verbose:
-                logger.info(
-                    "candidate %d, %s %s: %s %.6g, %.1f s",
-                    len(self.candidates) + len(fitted) + 1,
-                    aggregator,
-                    sizes,
-                    self.selector.criterion,
-                    candidate.criterion,
-                    time.perf_counter() - began,
-                )
             fitted.append(candidate)
+            self.tell(
+                f"candidate {len(self.candidates) + len(fitted)}, {aggregator} {sizes}: "
+                f"{self.selector.criterion} {candidate.criterion:.6g}"
+            )
         self.candidates += fitted
         return fitted
 

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._progress import visible_logs
+from polymeans._fit_state import all_or_nothing
+from polymeans._progress import Progress, Steps, check_progress
 from polymeans._validation import (
     MOST_EFFORT,
     check_boolean,
@@ -71,7 +72,8 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         Threads to use; the result does not depend on it. Resolved anew in each call. None: all
         cores, or one inside a joblib worker. -1: all cores.
     verbose : int, default=0
-        1 logs each candidate to the logger "polymeans" at level INFO.
+        1 logs each candidate to the logger "polymeans" at level INFO; the lines appear on the
+        standard error stream if the program has not set up logging.
 
     Attributes
     ----------
@@ -154,7 +156,11 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        progress: Progress = False,
     ) -> "KhatriRaoSelector":
         """Fit growing candidates and keep the best.
 
@@ -166,24 +172,41 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts. None: all alike.
+        progress : bool or callable, default=False
+            True draws a bar (``pip install "polymeans[progress]"``). A function is called with
+            the kinds of centroids that are done (free, sums, products), the number of kinds and a
+            text about the last candidate.
 
         Returns
         -------
         self : KhatriRaoSelector
-            Fitted selector.
+            Fitted selector. If the fit fails or is interrupted, it is as it was.
         """
         self._check_parameters()
+        check_progress(progress)
+        with all_or_nothing(self):
+            self._fit(X, sample_weight, progress)
+        return self
+
+    def _fit(self, X: Any, sample_weight: ArrayLike | None, progress: Progress) -> None:
         X = check_rows(self, X, reset=True)
         weights = check_weights(sample_weight, X)
         # A total weight below the number of rows would count too few rows in the criterion.
         weights = weights * max(1.0, np.count_nonzero(weights) / weights.sum())
         rng = check_seed(self.random_state)
-        growth = Growth(self, X, weights, rng)
-        with visible_logs(self.verbose), warnings.catch_warnings():
+        families = list(self._families())
+        with (
+            Steps("selection", len(families), int(self.verbose), progress) as steps,
+            warnings.catch_warnings(),
+        ):
             # Candidates that are too large have clusters without rows; they are not chosen.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            for aggregator, sizes in self._families():
+            growth = Growth(self, X, weights, rng, steps.tell)
+            for aggregator, sizes in families:
                 growth.grow(aggregator, sizes)
+                steps.advance(
+                    "free centroids are done" if aggregator == FREE else f"{aggregator}s are done"
+                )
         if not growth.candidates:
             raise ValueError(
                 f"n_samples={X.shape[0]} is too few for a grid, and free_centroids="
@@ -195,7 +218,6 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
         self.best_sizes_ = best.sizes
         self.labels_ = best.model.labels_
         self.table_ = np.array([candidate.record for candidate in growth.candidates], dtype=RECORD)
-        return self
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Label rows by the nearest centroid of the best estimator.

@@ -6,11 +6,13 @@ subspace of a view. Distances are measured there, so that a row's label is its n
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans._validation import check_rows
 from polymeans.codebooks.aggregation import labels_per_set
 
 
@@ -45,16 +47,37 @@ class Geometry(ABC):
         self.model = model
         self.notes: list[str] = []
 
+    @property
+    def main(self) -> int:
+        """Number of the clustering that ``labels_`` are of."""
+        return 0
+
     @abstractmethod
+    def coordinates(self, rows: Any) -> list[Any]:
+        """Checked rows in the coordinates of each clustering."""
+
+    @abstractmethod
+    def labels(self, rows: Any) -> list[NDArray[np.int64]]:
+        """Labels of checked rows in each clustering."""
+
     def locate(self, rows: Any) -> list[tuple[Any, NDArray[np.int64]]]:
         """Coordinates and labels of checked rows in each clustering."""
+        return list(zip(self.coordinates(rows), self.labels(rows)))
 
-    def _labels(self, rows: Any) -> NDArray[np.int64]:
+    def _predicted(self, rows: Any) -> NDArray[np.int64]:
         label = getattr(self.model, "_predict", None) or self.model.predict
         return np.asarray(label(rows)).astype(np.int64, copy=False)
 
 
-class InInputSpace(Geometry):
+class OfOneClustering(Geometry):
+    """Labels are those that ``predict`` gives."""
+
+    def labels(self, rows: Any) -> list[NDArray[np.int64]]:
+        """One array."""
+        return [self._predicted(rows)]
+
+
+class InInputSpace(OfOneClustering):
     """Centroids among the rows themselves, or among their directions."""
 
     def __init__(self, model: Any) -> None:
@@ -71,12 +94,12 @@ class InInputSpace(Geometry):
                 "among the features, where labels need not be the nearest centroids."
             )
 
-    def locate(self, rows: Any) -> list[tuple[Any, NDArray[np.int64]]]:
+    def coordinates(self, rows: Any) -> list[Any]:
         """The rows as they are."""
-        return [(rows, self._labels(rows))]
+        return [rows]
 
 
-class InLearnedSpace(Geometry):
+class InLearnedSpace(OfOneClustering):
     """Centroids in the space of a learned metric, which may be that of a kernel."""
 
     def __init__(self, model: Any) -> None:
@@ -85,9 +108,9 @@ class InLearnedSpace(Geometry):
         space = f"in the learned space of {centers.shape[1]} dimensions"
         self.clusterings = [Clustering("clusters", "clusters", centers, "euclidean", space)]
 
-    def locate(self, rows: Any) -> list[tuple[Any, NDArray[np.int64]]]:
+    def coordinates(self, rows: Any) -> list[Any]:
         """Coordinates in which the learned metric is Euclidean."""
-        return [(self.model._transform(rows), self._labels(rows))]
+        return [self.model._transform(rows)]
 
 
 class InViews(Geometry):
@@ -95,10 +118,10 @@ class InViews(Geometry):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        self._edges = np.cumsum((0, *model.n_dims_))
+        self._edges = np.cumsum((0, *model.n_dims_)).tolist()
         self.clusterings = []
         for s, centers in enumerate(model.centers_per_view_):
-            lo, hi = self._edges[s : s + 2].tolist()
+            lo, hi = self._edges[s : s + 2]
             inside = model._transform(np.asarray(centers))[:, lo:hi].astype(np.float64)
             space = f"in the subspace of view {s}, of {hi - lo} dimension{'s' * (hi - lo != 1)}"
             self.clusterings.append(Clustering(f"view {s}", "view", inside, "euclidean", space))
@@ -109,18 +132,24 @@ class InViews(Geometry):
                 Clustering("clusters", "clusters", centers, "euclidean", "among the features")
             )
 
-    def locate(self, rows: Any) -> list[tuple[Any, NDArray[np.int64]]]:
+    @property
+    def main(self) -> int:
+        """The view that explains most of the scatter."""
+        return int(self.model.main_view_) if self.model.n_views_ else 0
+
+    def coordinates(self, rows: Any) -> list[Any]:
         """Coordinates of each view."""
-        model = self.model
-        if model.n_views_ == 0:
-            return [(rows, np.zeros(rows.shape[0], dtype=np.int64))]
-        joint = self._labels(rows).astype(np.int32)
-        labels = labels_per_set(joint, model.n_clusters_).astype(np.int64)
-        inside = model._transform(rows)
-        return [
-            (inside[:, lo:hi], labels[:, s])
-            for s, (lo, hi) in enumerate(zip(self._edges[:-1], self._edges[1:]))
-        ]
+        if self.model.n_views_ == 0:
+            return [rows]
+        inside = self.model._transform(rows)
+        return [inside[:, lo:hi] for lo, hi in pairwise(self._edges)]
+
+    def labels(self, rows: Any) -> list[NDArray[np.int64]]:
+        """Labels in each view."""
+        if self.model.n_views_ == 0:
+            return [np.zeros(rows.shape[0], dtype=np.int64)]
+        joint = self._predicted(rows).astype(np.int32)
+        return list(labels_per_set(joint, self.model.n_clusters_).astype(np.int64).T)
 
 
 def geometry_of(model: Any) -> Geometry:
@@ -150,3 +179,33 @@ def geometry_of(model: Any) -> Geometry:
         f"model must be a fitted clustering with centroids, got {type(model).__name__}, which has "
         "no cluster_centers_. Use one of the estimators of polymeans."
     )
+
+
+class Places(NamedTuple):
+    """Rows and centroids in one space, and the metric there."""
+
+    rows: Any
+    centers: NDArray[np.float64]
+    metric: str  #: "euclidean" or "cosine"
+
+
+def places_of(model: Any, rows: Any) -> Places:
+    """Rows and centroids in the coordinates where the nearest centroid is a row's label.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; the last step of a Pipeline, not the Pipeline.
+    rows : array-like, CSR or frame
+
+    Returns
+    -------
+    Places
+        :class:`~polymeans.TransformedKMeans`, also with a kernel: in the learned space.
+        :class:`~polymeans.NonRedundantKMeans`: in the subspace of the main view. Others: in the
+        space of the features.
+    """
+    geometry = geometry_of(model)
+    inside = geometry.coordinates(check_rows(model, rows, reset=False))[geometry.main]
+    clustering = geometry.clusterings[geometry.main]
+    return Places(inside, clustering.centers, clustering.metric)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from polymeans._places import Places, places_of
+from polymeans.inspection._geometry import Places, places_of
 from polymeans.inspection._models import unwrapped
 
 
@@ -35,7 +35,4 @@ def in_space(estimator: Any, X: Any) -> tuple[Places, NDArray[Any]]:
             f"estimator must have centers to draw, which {model!r} has not. Use another solver "
             "than 'cg'."
         )
-    places = places_of(model, X)
-    if hasattr(places.rows, "columns"):
-        places = places._replace(rows=np.asarray(places.rows))
-    return places, np.asarray(model.predict(X))
+    return places_of(model, X), np.asarray(model.predict(X))

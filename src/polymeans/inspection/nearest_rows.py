@@ -94,7 +94,7 @@ def nearest_samples(model: Any, X: Any, n: int = 1, *, view: int | None = None) 
 def _number_of(geometry: Geometry, view: int | None) -> int:
     n_views = sum(part.kind == "view" for part in geometry.clusterings)
     if view is None:
-        return int(geometry.model.main_view_) if n_views else 0
+        return geometry.main
     if not n_views:
         raise ValueError(
             f"view={view!r} was given, but {type(geometry.model).__name__} has no views. Leave it "

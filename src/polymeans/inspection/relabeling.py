@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._rows import is_dask
@@ -31,8 +32,8 @@ def relabel(model: Any, label_order: Any = "size") -> Any:
 
     Parameters
     ----------
-    model : estimator
-        Fitted; one of the estimators of this package.
+    model : estimator or Pipeline
+        Fitted; one of the estimators of this package, or a Pipeline that ends with one.
     label_order : "size" or sequence of int, default="size"
         "size": the cluster with most rows of the fit comes first, the lower old number among
         equals. With :class:`KhatriRaoKMeans` members of each set are ordered by their rows, with
@@ -41,9 +42,10 @@ def relabel(model: Any, label_order: Any = "size") -> Any:
 
     Returns
     -------
-    model : estimator
-        A new one; the given one is not changed. Rows that are equally far from two centroids may
-        change cluster: ties go to the lower number.
+    model : estimator or Pipeline
+        A new one; the given one is not changed. A new Pipeline has the fitted steps of the given
+        one, and a new last step. Rows that are equally far from two centroids may change cluster:
+        ties go to the lower number.
 
     Examples
     --------
@@ -55,11 +57,16 @@ def relabel(model: Any, label_order: Any = "size") -> Any:
     (array([1, 0, 0, 0], dtype=int32), array([1], dtype=int32))
     """
     check_is_fitted(model)
+    if isinstance(model, Pipeline):
+        made = copy.copy(model)
+        name, last = model.steps[-1]
+        made.steps = [*model.steps[:-1], (name, relabel(last, label_order))]
+        return made
     labels = getattr(model, "labels_", None)
     if not hasattr(model, "_predict") or labels is None:
         raise TypeError(
-            f"model must be a fitted estimator of polymeans, got {type(model).__name__}. Of a "
-            "Pipeline, pass the last step."
+            f"model must be a fitted estimator of polymeans, or a Pipeline that ends with one, got "
+            f"{type(model).__name__}."
         )
     if isinstance(label_order, str):
         check_choice("label_order", label_order, ORDERS)

@@ -1,5 +1,6 @@
 """Checks of the parameters of NonRedundantKMeans."""
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -100,3 +101,17 @@ def check_start(model: Any, info: RowsInfo) -> Any:
         return model.init
     assert sizes is not None  # refused above
     return check_labels("init", model.init, n_samples, sizes)
+
+
+def columns_of_view(view: Any, n_dims: Sequence[int]) -> slice:
+    """Columns of one view among the coordinates of all; an error if there is no such view."""
+    n_views = len(n_dims)
+    if n_views == 0:
+        raise ValueError(f"view={view!r} cannot be shown: no views were found.")
+    if not isinstance(view, Integral) or not -n_views <= int(view) < n_views:
+        raise ValueError(
+            f"view must be an integer from 0 to {n_views - 1}, got {view!r}: {n_views} views were "
+            "found."
+        )
+    edges = np.cumsum((0, *n_dims)).tolist()
+    return slice(*edges[int(view) % n_views :][:2])

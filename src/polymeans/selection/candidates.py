@@ -8,10 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from polymeans._places import is_cosine
 from polymeans.selection.path import nested_path
 from polymeans.selection.points import Points
-from polymeans.selection.space import has_free_centroids, with_n_clusters
+from polymeans.selection.space import has_free_centroids, is_cosine, with_n_clusters
 
 
 class Candidates:

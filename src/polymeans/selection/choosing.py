@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans._places import Places, is_cosine, places_of
 from polymeans._progress import Progress, Steps, check_feedback
 from polymeans._validation import (
     check_choice,
@@ -16,6 +15,7 @@ from polymeans._validation import (
     check_seed,
     shown,
 )
+from polymeans.inspection._geometry import Places, places_of
 from polymeans.kmeans import KMeans
 from polymeans.metrics.centroid_quality import centroid_quality
 from polymeans.selection.candidates import Candidates
@@ -31,6 +31,7 @@ from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
 from polymeans.selection.space import (
     check_clusterer,
     has_free_centroids,
+    is_cosine,
     is_plain,
     possible_values,
     split_pipeline,

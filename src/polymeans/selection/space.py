@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import normalize
 
-from polymeans._places import is_cosine, places_of
-from polymeans._validation import shown
+from polymeans._validation import is_name, shown
 from polymeans.grids.sizes import balanced_sizes
+from polymeans.inspection._geometry import places_of
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.transformed import TransformedKMeans
@@ -42,6 +42,11 @@ def has_free_centroids(estimator: Any) -> bool:
     parameters = estimator.get_params()
     own_start = isinstance(estimator, KhatriRaoKMeans | NonRedundantKMeans | TransformedKMeans)
     return "n_clusters" in parameters and "init" in parameters and not own_start
+
+
+def is_cosine(estimator: Any) -> bool:
+    """Whether rows count by their direction only."""
+    return is_name(getattr(estimator, "metric", None), "cosine")
 
 
 def is_plain(estimator: Any) -> bool:

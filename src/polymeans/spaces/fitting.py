@@ -18,6 +18,7 @@ from polymeans.engine.ridge import RidgeSolver
 from polymeans.engine.runners import BaseRunner, LocalRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.spaces.embedding import Space
+from polymeans.spaces.learned_metric import LearnedMetric
 from polymeans.spaces.maps import Rows, is_sparse
 from polymeans.spaces.spec import SpaceSpec
 
@@ -125,6 +126,22 @@ class Fitting:
             codebook = LearnedMetricCodebook(n_clusters, len(squares), self.rho, total)
         codebook.refit(runner.statistics_of(labels, codebook))
         return codebook
+
+    def in_space(self, codebook: LearnedMetricCodebook) -> dict[str, Any]:
+        """Attributes of a fit: its metric and, in the coordinates of the metric, its centers."""
+        if self.space is None:
+            return {
+                "_learned_metric": None,
+                "n_components_": self.n_dims,
+                "centers_in_space_": None,
+            }
+        scale = np.sqrt(self.space.squares + self.rho)
+        metric = LearnedMetric(scale, codebook.weighted, self.rho)
+        return {
+            "_learned_metric": metric,
+            "n_components_": len(scale),
+            "centers_in_space_": metric.transform(codebook.means * scale) * self.space.length,
+        }
 
     def objective_values(self, inertia: float) -> dict[str, float]:
         """Attributes of a fit in the user's units, from the engine's inertia."""
