@@ -157,7 +157,7 @@ class TransformedKMeans(CentroidEstimator):
         The weight of the transform in the published objective.
     mu_ : float
         The weight of the scatter within clusters in it.
-    embedding_kind_ : {"cut", "svd"} or None
+    embedding_ : {"cut", "svd"} or None
         The embedding used.
     spherical_ : bool
         Whether rows count by direction.
@@ -490,7 +490,7 @@ class TransformedKMeans(CentroidEstimator):
             | fitting.objective_values(run.inertia)
             | {
                 "labels_": run.labels,
-                "embedding_kind_": None if space is None else space.kind,
+                "embedding_": None if space is None else space.kind,
                 "discarded_": 0.0 if space is None else space.discarded,
                 "n_iter_": run.n_iter,
                 "n_parameters_": int(run.codebook.n_parameters),

@@ -98,7 +98,7 @@ def test_images_and_documents(tmp_path):
     posts, _ = make_posts(200, n_topics=5, random_state=0)
     X = TfidfVectorizer().fit_transform(posts)
     model = TransformedKMeans(5, random_state=0).fit(X)
-    assert model.embedding_kind_ == "cut"
+    assert model.embedding_ == "cut"
     check(model, X.toarray(), tmp_path / "m")
 
 

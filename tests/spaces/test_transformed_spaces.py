@@ -55,7 +55,7 @@ def dense():
 
 def space_of(model, X, weights=None, rows=None):
     """Coordinates the model works in, found directly."""
-    kind = model.embedding_kind_
+    kind = model.embedding_
     return embed(X, kind, model.spherical_, model.n_components_ if kind else None, weights, rows)
 
 
@@ -95,7 +95,7 @@ def check_space(model, X, start, weights):
     labels, rho = model.labels_, model.rho_
     # As they are, rows may be fewer than features.
     r = model.n_components_
-    assert r == Y.shape[1] if model.embedding_kind_ else r in {Y.shape[1], len(Y), len(Y) - 1}
+    assert r == Y.shape[1] if model.embedding_ else r in {Y.shape[1], len(Y), len(Y) - 1}
     assert_array_equal(labels, descend(Y, start, k, rho, weights))
     assert_allclose(model.inertia_, inertia_of(Y, labels, rho, weights), rtol=1e-8)
     assert_allclose(model.log_det_, log_det(Y, labels, rho, weights), rtol=1e-8, atol=1e-8)
@@ -121,7 +121,7 @@ def check_rho(model, X, weights):
     """A tenth of the mean scatter of a coordinate; without an embedding, the mean of a row."""
     Y = space_of(model, X, weights)
     total = np.trace(scatter_within(Y, np.zeros(len(Y)), weights))
-    if model.embedding_kind_ is not None:
+    if model.embedding_ is not None:
         assert model.rho_ == pytest.approx(0.1 * total / model.n_components_)
     elif weights is None:
         assert model.rho_ == pytest.approx(total / len(Y))
@@ -132,18 +132,18 @@ def test_auto_looks_at_the_rows(text, dense, container):
     X, _ = text
     model = TransformedKMeans(4, random_state=0).fit(container(X))
     assert model.spherical_ is True
-    assert model.embedding_kind_ == "cut"
+    assert model.embedding_ == "cut"
     assert model.n_components_ == 8
     signed = container(as_dense(X) * np.where(np.arange(400) % 2, 1.0, -1.0))
     model = TransformedKMeans(4, random_state=0).fit(signed)
     assert model.spherical_ is False
-    assert model.embedding_kind_ == "svd"
+    assert model.embedding_ == "svd"
     full = TransformedKMeans(4, random_state=0).fit(container(np.abs(dense[0])))
     assert full.spherical_ is False
-    assert full.embedding_kind_ == "svd"
+    assert full.embedding_ == "svd"
     assert full.n_components_ == 8
     whole = TransformedKMeans(4, embedding=None, random_state=0).fit(container(dense[0]))
-    assert whole.embedding_kind_ is None
+    assert whole.embedding_ is None
     assert whole.n_components_ == 12
     assert whole.discarded_ == 0
 

@@ -367,7 +367,7 @@ TRANSFORMED = Structure(
         "rho_": Number(),
         "lam_": Number(),
         "mu_": Number(),
-        "embedding_kind_": Maybe(Choice(("cut", "svd"))),
+        "embedding_": Maybe(Choice(("cut", "svd"))),
         "discarded_": Number(),
         "labels_": Array("i4", ("n",), below="k"),
         **_FIT,

@@ -155,7 +155,7 @@ def _space(model: Any, table: ClusterTable) -> dict[str, Any]:
     return {
         "kind": "space",
         "n_components": int(model.n_components_),
-        "embedding": model.embedding_kind_,
+        "embedding": model.embedding_,
         "spherical": bool(model.spherical_),
         "rho": finite(model.rho_),
         "discarded": finite(model.discarded_),

@@ -111,7 +111,7 @@ def test_rbf_kernel_has_the_objective_of_its_space(rows, embedding, weighted):
     expected = total / 90 if embedding is None else 0.1 * total / 6
     assert model.rho_ == pytest.approx(expected if not weighted or r else model.rho_)
     assert_array_equal(model.labels_, descend(Y, start, 3, model.rho_, weights))
-    assert model.embedding_kind_ == embedding
+    assert model.embedding_ == embedding
     if embedding == "svd":
         assert model.n_components_ == 6
         assert_allclose(model.log_det_, log_det(Y, model.labels_, model.rho_, weights), rtol=1e-8)
