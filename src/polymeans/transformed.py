@@ -56,10 +56,10 @@ class TransformedKMeans(CentroidEstimator):
     of its inverse. Large ``rho`` is plain k-means; small ``rho`` is indifferent to the scale of the
     features and to any linear map of them.
 
-    **Use when** rows are documents (tf-idf): for those the default clusters a normalised-cut
+    **Use when** rows are documents (tf-idf): for those the default clusters a normalized-cut
     embedding of twice as many dimensions as clusters, where the metric helps most. Or when clusters
-    share an elongated shape or features have unlike scales: with ``init="mixed"`` and a small
-    ``rho``.
+    share an elongated shape or features have unlike scales: tables of few features are whitened,
+    so that neither units nor correlations of the features change the result.
 
     **Do not use when** there are hundreds of dimensions left and few rows (``embedding=None`` on
     wide data): every partition looks compact in some metric then, and only k-means' own solutions
@@ -76,24 +76,25 @@ class TransformedKMeans(CentroidEstimator):
         Number of clusters.
     rho : float or "auto", default="auto"
         Scatter added in every direction, larger than 0. A scatter is a sum over rows: it grows
-        with their number and with the square of the features' unit. "auto": a tenth of the mean
-        scatter of a coordinate of the embedding; with ``embedding=None`` the scatter of a row.
-        Directions with less scatter than this count little: where features have very unlike
-        scales, use a smaller one, such as ``0.01 * n_samples`` times the smallest variance that
-        matters, with ``embedding=None`` and ``init="mixed"``.
+        with their number and with the square of the coordinates' unit. "auto" depends on no unit: a
+        hundredth of the scatter of whitened coordinates, a tenth of the mean scatter of a
+        coordinate of another embedding, with ``embedding=None`` the scatter of a row. Directions
+        with less scatter than this count little.
     lam : float, default=None
         The weight of the published objective instead of ``rho``, which is ``lam (1 + mu) / mu``.
     mu : float, default=1.0
         The other weight of the published objective. Without ``lam`` it changes ``objective_`` only.
-    embedding : {"auto", "cut", "svd"} or None, default="auto"
-        Which space to cluster in. "svd": the main directions (centred, unless ``spherical``).
-        "cut": those of the normalised cut of the rows' products, for rows without negative
-        entries; rows count by direction. None: all of it, as published. "auto": "cut" for
-        spherical rows without negative entries, and for kernels without negative values that are
-        the same for each row with itself (such as "rbf"); otherwise "svd".
+    embedding : {"auto", "cut", "white", "svd"} or None, default="auto"
+        Which space to cluster in. "svd": the main directions (centered, unless ``spherical``).
+        "cut": those of the normalized cut of the rows' products, for rows without negative
+        entries; rows count by direction. "white": all directions, with variance one in each.
+        None: all of it, as published. "auto": "cut" for spherical rows without negative entries,
+        and for kernels without negative values that are the same for each row with itself (such
+        as "rbf"). For other rows of at most 100 features, four of them for each cluster and
+        feature, "white", unless ``rho``, ``lam`` or ``n_components`` is a number. Otherwise "svd".
     n_components : int or "auto", default="auto"
-        Dimensions of the embedding. "auto": ``2 * n_clusters``; with ``embedding=None`` all, where
-        a number means to truncate (see ``discarded_``).
+        Dimensions of the embedding. "auto": ``2 * n_clusters``; all with ``embedding="white"`` or
+        None, where a number means to truncate (see ``discarded_``).
     spherical : bool or "auto", default="auto"
         Bring rows to length one, before and after the embedding. "auto": for rows that look like
         text, without negative entries and at most a tenth of the others above zero. Rows of zeros
@@ -113,10 +114,12 @@ class TransformedKMeans(CentroidEstimator):
         gradients with the rows; there is no ``transform`` then. "auto": exact where rows or
         features are few, otherwise Lanczos, and "cg" for the full space of more than 1000 rows and
         features. Kernels choose by the number of rows.
-    init : {"k-means", "k-means++", "mixed"} or array-like of shape (n_samples,), default="k-means"
-        Labels to begin with. "k-means": its solution in the same space. "k-means++": its starting
-        centers only. "mixed": every second start is k-means in the whitened space, for strongly
-        elongated clusters.
+    init : {"auto", "k-means", "k-means++", "mixed"} or array-like of shape (n_samples,), \
+            default="auto"
+        Labels to begin with. "k-means": its solution in the same space, or for whitened rows among
+        standardized features. "k-means++": its starting centroids only. "mixed": every second
+        start is k-means in the whitened space, for strongly elongated clusters. "auto": "mixed"
+        for whitened rows, ten of them for each cluster and dimension; otherwise "k-means".
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 10, or 1 for given labels.
     refine : None or "exchange", default=None
@@ -157,7 +160,7 @@ class TransformedKMeans(CentroidEstimator):
         The weight of the transform in the published objective.
     mu_ : float
         The weight of the scatter within clusters in it.
-    embedding_ : {"cut", "svd"} or None
+    embedding_ : {"cut", "white", "svd"} or None
         The embedding used.
     spherical_ : bool
         Whether rows count by direction.
@@ -196,9 +199,11 @@ class TransformedKMeans(CentroidEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2)) * [10, 0.1]
     >>> X[100:, 1] += 1
-    >>> model = TransformedKMeans(2, rho=0.1, init="mixed", random_state=0).fit(X)
+    >>> model = TransformedKMeans(2, random_state=0).fit(X)
     >>> np.bincount(model.labels_[:100]).max(), np.bincount(model.labels_[100:]).max()
     (np.int64(100), np.int64(100))
+    >>> model.embedding_, bool(np.all(model.labels_ == model.fit(X * [1e-3, 1e3]).labels_))
+    ('white', True)
     """
 
     def __init__(
@@ -215,7 +220,7 @@ class TransformedKMeans(CentroidEstimator):
         kernel_params: dict[str, Any] | None = None,
         algorithm: str = "profile",
         solver: str = "auto",
-        init: Any = "k-means",
+        init: Any = "auto",
         n_init: Any = "auto",
         refine: str | None = None,
         max_iter: int = 300,

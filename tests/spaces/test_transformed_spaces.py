@@ -140,8 +140,11 @@ def test_auto_looks_at_the_rows(text, dense, container):
     assert model.embedding_ == "svd"
     full = TransformedKMeans(4, random_state=0).fit(container(np.abs(dense[0])))
     assert full.spherical_ is False
-    assert full.embedding_ == "svd"
-    assert full.n_components_ == 8
+    assert full.embedding_ == "white"
+    assert full.n_components_ == 12
+    many = TransformedKMeans(30, n_init=1, random_state=0).fit(container(np.abs(dense[0])))
+    assert many.embedding_ == "svd"
+    assert many.n_components_ == 12
     whole = TransformedKMeans(4, embedding=None, random_state=0).fit(container(dense[0]))
     assert whole.embedding_ is None
     assert whole.n_components_ == 12

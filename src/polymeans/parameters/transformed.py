@@ -18,7 +18,7 @@ from polymeans.spaces.glimpse import Glimpse
 from polymeans.spaces.spec import EMBEDDINGS, SpaceSpec, specify_space
 
 ALGORITHMS = ("profile", "alternating")
-INITS = ("k-means", "k-means++", "mixed")
+INITS = ("auto", "k-means", "k-means++", "mixed")
 
 
 def check_parameters(model: Any) -> None:
@@ -76,6 +76,11 @@ def _check_kernel(model: Any) -> None:
         raise TypeError(
             'kernel_params must be a dictionary such as {"gamma": 0.1}, got '
             f"{shown(model.kernel_params)}."
+        )
+    if model.kernel is not None and is_name(model.embedding, "white"):
+        raise ValueError(
+            f'embedding="white" whitens features, but kernel={shown(model.kernel)} has none. Use '
+            'embedding="svd" or kernel=None.'
         )
     if is_name(model.kernel, "precomputed") and model.spherical in (True, np.True_):
         raise ValueError(
@@ -158,6 +163,7 @@ def space_of(model: Any, seen: Glimpse) -> SpaceSpec:
         kernel_params=model.kernel_params,
         solver=model.solver,
         gradients_suffice=simple and not is_name(model.init, "mixed"),
+        free_units=is_name(model.rho, "auto") and model.lam is None,
     )
 
 

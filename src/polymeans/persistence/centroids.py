@@ -273,7 +273,7 @@ _SPACE = {
     "spherical": Flag(),
     "unit": Number(positive=True),
     "discarded": Number(),
-    "kind": Maybe(Choice(("cut", "svd"))),
+    "kind": Maybe(Choice(("cut", "white", "svd"))),
 }
 _METRIC = Parts(
     {
@@ -367,7 +367,7 @@ TRANSFORMED = Structure(
         "rho_": Number(),
         "lam_": Number(),
         "mu_": Number(),
-        "embedding_": Maybe(Choice(("cut", "svd"))),
+        "embedding_": Maybe(Choice(("cut", "white", "svd"))),
         "discarded_": Number(),
         "labels_": Array("i4", ("n",), below="k"),
         **_FIT,

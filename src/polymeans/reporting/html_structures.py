@@ -192,7 +192,12 @@ def _views(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
 
 
 def _space(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
-    kinds = {"cut": "normalized cut", "svd": "main directions", None: "all directions"}
+    kinds = {
+        "cut": "normalized cut",
+        "white": "whitened features",
+        "svd": "main directions",
+        None: "all directions",
+    }
     bars = [
         share_line(str(number + 1), share, percent(share))
         for number, share in enumerate(content["directions"])
