@@ -142,6 +142,10 @@ def right_vectors(A, r):
     return np.linalg.svd(A, full_matrices=False)[2][:r].T
 
 
+#: The parameter ``metric`` for rows that count by direction, or do not.
+METRICS = {True: "cosine", False: "euclidean", "auto": "auto"}
+
+
 def directions(X, kind, spherical, r, weights=None):
     """Columns the rows (unit, if spherical) are projected on; None for all coordinates."""
     X = unit(X) if spherical else as_dense(X)

@@ -85,20 +85,21 @@ class TransformedKMeans(CentroidEstimator):
     mu : float, default=1.0
         The other weight of the published objective. Without ``lam`` it changes ``objective_`` only.
     embedding : {"auto", "cut", "white", "svd"} or None, default="auto"
-        Which space to cluster in. "svd": the main directions (centered, unless ``spherical``).
+        Which space to cluster in. "svd": the main directions (centered, unless ``metric="cosine"``).
         "cut": those of the normalized cut of the rows' products, for rows without negative
         entries; rows count by direction. "white": all directions, with variance one in each.
-        None: all of it, as published. "auto": "cut" for spherical rows without negative entries,
+        None: all of it, as published. "auto": "cut" for directions without negative entries,
         and for kernels without negative values that are the same for each row with itself (such
         as "rbf"). For other rows of at most 100 features, four of them for each cluster and
         feature, "white", unless ``rho``, ``lam`` or ``n_components`` is a number. Otherwise "svd".
     n_components : int or "auto", default="auto"
         Dimensions of the embedding. "auto": ``2 * n_clusters``; all with ``embedding="white"`` or
         None, where a number means to truncate (see ``discarded_``).
-    spherical : bool or "auto", default="auto"
-        Bring rows to length one, before and after the embedding. "auto": for rows that look like
-        text, without negative entries and at most a tenth of the others above zero. Rows of zeros
-        do not count then.
+    metric : {"auto", "euclidean", "cosine"}, default="auto"
+        What is compared before a metric is learned. "cosine": only directions, as of
+        :class:`KMeans`: rows are brought to length one, before and after the embedding, and rows of
+        zeros do not count. "auto": "cosine" for rows that look like text, without negative entries
+        and at most a tenth of them above zero; otherwise "euclidean".
     kernel : None, str, callable or "precomputed", default=None
         Cluster in the space of a kernel: any name of
         :func:`sklearn.metrics.pairwise.pairwise_kernels`, a function of two sets of rows that
@@ -143,7 +144,7 @@ class TransformedKMeans(CentroidEstimator):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features) or None
-        Means of the clusters' rows (of length one if ``spherical_``). None with a kernel.
+        Means of the clusters' rows (of length one for "cosine"). None with a kernel.
     centers_in_space_ : ndarray of shape (n_clusters, n_components_) or None
         Centers among the rows of ``transform``: the nearest one is a row's label. None for
         ``solver="cg"``.
@@ -162,7 +163,7 @@ class TransformedKMeans(CentroidEstimator):
         The weight of the scatter within clusters in it.
     embedding_ : {"cut", "white", "svd"} or None
         The embedding used.
-    spherical_ : bool
+    metric_ : {"euclidean", "cosine"}
         Whether rows count by direction.
     n_components_ : int
         Dimensions of the space.
@@ -215,7 +216,7 @@ class TransformedKMeans(CentroidEstimator):
         mu: float = 1.0,
         embedding: str | None = "auto",
         n_components: Any = "auto",
-        spherical: Any = "auto",
+        metric: str = "auto",
         kernel: Any = None,
         kernel_params: dict[str, Any] | None = None,
         algorithm: str = "profile",
@@ -235,7 +236,7 @@ class TransformedKMeans(CentroidEstimator):
         self.mu = mu
         self.embedding = embedding
         self.n_components = n_components
-        self.spherical = spherical
+        self.metric = metric
         self.kernel = kernel
         self.kernel_params = kernel_params
         self.algorithm = algorithm
@@ -326,7 +327,7 @@ class TransformedKMeans(CentroidEstimator):
     def components_(self) -> NDArray[np.float64]:
         """The learned transform as a matrix, formed at each access.
 
-        Without ``spherical_`` rows it applies to centred rows themselves, ``transform(X) =
+        Unless ``metric_`` is "cosine" it applies to centered rows themselves, ``transform(X) =
         (X - X.mean(axis=0)) @ components_.T``, and has one column for each feature. Rows brought to
         length one in the embedding are transformed after that: it has as many columns as the
         embedding then.
@@ -444,7 +445,7 @@ class TransformedKMeans(CentroidEstimator):
             if self._space is not None:
                 inside = self._space.coordinates(X) / self._learned_metric.scale
             else:
-                inside = prepared(X, self._unit, self.spherical_)
+                inside = prepared(X, self._unit, self.metric_ == "cosine")
                 inside = inside if self._origin is None else inside - self._origin
             return linear_labels(inside, self._slopes, self._offsets), nothing
 
@@ -468,7 +469,7 @@ class TransformedKMeans(CentroidEstimator):
             "_learned_metric": None,
             "_unit": fitting.unit,
             "_origin": fitting.origin,
-            "spherical_": fitting.spec.spherical,
+            "metric_": "cosine" if fitting.spec.spherical else "euclidean",
             "n_components_": fitting.n_dims,
             "centers_in_space_": None,
             "cluster_centers_": None,

@@ -59,7 +59,7 @@ def places_of(model, kind, name):
         inside = model.transform(rows("csr") if "csr" in kind else rows("dense"))
         return np.asarray(inside), model.centers_in_space_, "euclidean"
     dense = rows("dense")
-    cosine = getattr(model, "metric", "") == "cosine" or getattr(model, "spherical_", False)
+    cosine = "cosine" in (getattr(model, "metric", ""), getattr(model, "metric_", ""))
     assert X is not None
     return dense, model.cluster_centers_, "cosine" if cosine else "euclidean"
 

@@ -11,6 +11,7 @@ from polymeans import TransformedKMeans
 from polymeans.datasets import make_documents
 from tests.oracles import mean_of, scatter_within
 from tests.oracles_transformed import (
+    METRICS,
     as_dense,
     closed_form,
     descend,
@@ -56,7 +57,9 @@ def dense():
 def space_of(model, X, weights=None, rows=None):
     """Coordinates the model works in, found directly."""
     kind = model.embedding_
-    return embed(X, kind, model.spherical_, model.n_components_ if kind else None, weights, rows)
+    return embed(
+        X, kind, model.metric_ == "cosine", model.n_components_ if kind else None, weights, rows
+    )
 
 
 # --- embeddings -----------------------------------------------------------------------------------
@@ -68,7 +71,9 @@ def space_of(model, X, weights=None, rows=None):
 def test_documents_are_clustered_in_the_space_asked_for(text, embedding, spherical, rho, weighted):
     X, start = text
     weights = np.random.default_rng(0).random(150) + 0.1 if weighted else None
-    model = TransformedKMeans(4, rho=rho, embedding=embedding, spherical=spherical, init=start)
+    model = TransformedKMeans(
+        4, rho=rho, embedding=embedding, metric=METRICS[spherical], init=start
+    )
     model.fit(X, sample_weight=weights)
     check_space(model, X, start, weights)
     if rho == "auto":
@@ -82,7 +87,7 @@ def test_dense_rows_are_clustered_in_the_space_asked_for(dense, embedding, r, sp
     X, start = dense
     weights = np.random.default_rng(0).random(200) + 0.1 if weighted else None
     model = TransformedKMeans(
-        4, embedding=embedding, n_components=r, spherical=spherical, init=start
+        4, embedding=embedding, n_components=r, metric=METRICS[spherical], init=start
     ).fit(X, sample_weight=weights)
     check_space(model, X, start, weights)
     check_rho(model, X, weights)
@@ -101,7 +106,7 @@ def check_space(model, X, start, weights):
     assert_allclose(model.log_det_, log_det(Y, labels, rho, weights), rtol=1e-8, atol=1e-8)
     W = scatter_within(Y, labels, weights)
     assert_allclose(model.objective_, closed_form(W, model.lam_, model.mu_), rtol=1e-8)
-    rows = unit(X) if model.spherical_ else as_dense(X)
+    rows = unit(X) if model.metric_ == "cosine" else as_dense(X)
     assert_allclose(model.cluster_centers_, means_of(rows, labels, k, weights), atol=1e-10)
     assert_array_equal(model.predict(X), labels)
 
@@ -131,15 +136,15 @@ def check_rho(model, X, weights):
 def test_auto_looks_at_the_rows(text, dense, container):
     X, _ = text
     model = TransformedKMeans(4, random_state=0).fit(container(X))
-    assert model.spherical_ is True
+    assert model.metric_ == "cosine"
     assert model.embedding_ == "cut"
     assert model.n_components_ == 8
     signed = container(as_dense(X) * np.where(np.arange(400) % 2, 1.0, -1.0))
     model = TransformedKMeans(4, random_state=0).fit(signed)
-    assert model.spherical_ is False
+    assert model.metric_ == "euclidean"
     assert model.embedding_ == "svd"
     full = TransformedKMeans(4, random_state=0).fit(container(np.abs(dense[0])))
-    assert full.spherical_ is False
+    assert full.metric_ == "euclidean"
     assert full.embedding_ == "white"
     assert full.n_components_ == 12
     many = TransformedKMeans(30, n_init=1, random_state=0).fit(container(np.abs(dense[0])))
@@ -156,7 +161,7 @@ def test_auto_is_spherical_up_to_a_tenth_of_entries(share, spherical):
     X = np.zeros((40, 100))
     X.flat[np.random.default_rng(0).permutation(4000)[: round(4000 * share)]] = 1.0
     for rows in (X, sp.csr_array(X)):
-        assert TransformedKMeans(3, random_state=0).fit(rows).spherical_ is spherical
+        assert TransformedKMeans(3, random_state=0).fit(rows).metric_ == METRICS[spherical]
 
 
 def test_stored_zeros_count_as_zeros(text):
@@ -167,14 +172,14 @@ def test_stored_zeros_count_as_zeros(text):
     assert extra.nnz > 0.1 * 150 * 400
     one = TransformedKMeans(4, init=start).fit(X)
     other = TransformedKMeans(4, init=start).fit(extra)
-    assert other.spherical_ is True
+    assert other.metric_ == "cosine"
     assert_array_equal(one.labels_, other.labels_)
     assert_allclose(one.objective_, other.objective_, rtol=1e-9)
 
 
 def test_discarded_is_the_share_outside_of_the_components(dense, text):
     X, _ = dense
-    model = TransformedKMeans(4, embedding="svd", n_components=3, spherical=False).fit(X)
+    model = TransformedKMeans(4, embedding="svd", n_components=3, metric="euclidean").fit(X)
     values = np.linalg.eigvalsh(np.cov(X.T))
     assert model.discarded_ == pytest.approx(values[:-3].sum() / values.sum())
     full = clone(model).set_params(n_components=12).fit(X)
@@ -182,7 +187,7 @@ def test_discarded_is_the_share_outside_of_the_components(dense, text):
     rows = unit(text[0])
     degrees = rows @ rows.sum(axis=0)
     for kind, scale in (("cut", 1 / np.sqrt(degrees)), ("svd", np.ones(150))):
-        model = TransformedKMeans(4, embedding=kind, spherical=True, random_state=0).fit(text[0])
+        model = TransformedKMeans(4, embedding=kind, metric="cosine", random_state=0).fit(text[0])
         scaled = scale[:, None] * rows
         kept = ((scaled @ directions(rows, kind, True, 8)) ** 2).sum() / (scaled**2).sum()
         assert model.discarded_ == pytest.approx(1 - kept)
@@ -190,7 +195,7 @@ def test_discarded_is_the_share_outside_of_the_components(dense, text):
 
 def test_without_an_embedding_components_are_those_of_pca(dense):
     X, start = dense
-    params = {"rho": 40.0, "n_components": 3, "spherical": False, "init": start}
+    params = {"rho": 40.0, "n_components": 3, "metric": "euclidean", "init": start}
     one = TransformedKMeans(4, embedding=None, **params).fit(X)
     other = TransformedKMeans(4, embedding="svd", **params).fit(X)
     assert_array_equal(one.labels_, other.labels_)
@@ -203,7 +208,7 @@ def test_spherical_rows_have_no_length(text):
     X, start = text
     lengths = np.random.default_rng(0).random(150) * 100 + 0.01
     for embedding in ("cut", "svd", None):
-        model = TransformedKMeans(4, embedding=embedding, spherical=True, init=start)
+        model = TransformedKMeans(4, embedding=embedding, metric="cosine", init=start)
         one = clone(model).fit(X)
         other = clone(model).fit(sp.csr_array(sp.diags(lengths) @ X))
         assert_array_equal(one.labels_, other.labels_)
@@ -214,7 +219,7 @@ def test_spherical_rows_have_no_length(text):
 @pytest.mark.parametrize("embedding", ["svd", None])
 def test_components_are_the_transform(dense, embedding):
     X, start = dense
-    model = TransformedKMeans(4, embedding=embedding, spherical=False, init=start).fit(X)
+    model = TransformedKMeans(4, embedding=embedding, metric="euclidean", init=start).fit(X)
     assert model.components_.shape == (model.n_components_, 12)
     expected = (X - X.mean(axis=0)) @ model.components_.T
     assert_allclose(model.transform(X), expected, rtol=1e-8, atol=1e-8)
@@ -224,7 +229,7 @@ def test_components_are_the_transform(dense, embedding):
 def test_components_of_documents_are_the_transform_of_their_space(text, embedding):
     X, start = text
     for rows in (X, X.toarray()):
-        model = TransformedKMeans(4, embedding=embedding, spherical=True, init=start).fit(rows)
+        model = TransformedKMeans(4, embedding=embedding, metric="cosine", init=start).fit(rows)
         Z, T = model.transform(rows), model.components_
         Y = embed(X, embedding, True, 8) if embedding else unit(X) - unit(X).mean(axis=0)
         assert T.shape == (model.n_components_, Y.shape[1])
@@ -245,7 +250,7 @@ def test_components_of_documents_are_the_transform_of_their_space(text, embeddin
 def test_sparse_equals_dense(text, embedding, spherical, container, dtype):
     X, start = text
     X = X.astype(dtype)
-    model = TransformedKMeans(4, embedding=embedding, spherical=spherical, init=start)
+    model = TransformedKMeans(4, embedding=embedding, metric=METRICS[spherical], init=start)
     one = clone(model).fit(X.toarray())
     other = clone(model).fit(container(X))
     assert_array_equal(other.labels_, one.labels_)
@@ -261,7 +266,7 @@ def test_sparse_equals_dense(text, embedding, spherical, container, dtype):
 @pytest.mark.parametrize(("embedding", "spherical"), TEXT[:3])
 def test_sparse_equals_dense_from_random_starts(embedding, spherical):
     X, _ = make_documents(200, 400, n_topics=4, length=60, overlap=0.1, random_state=1)
-    model = TransformedKMeans(4, embedding=embedding, spherical=spherical, random_state=0)
+    model = TransformedKMeans(4, embedding=embedding, metric=METRICS[spherical], random_state=0)
     one = clone(model).fit(X.toarray())
     other = clone(model).fit(X)
     assert adjusted_rand_score(one.labels_, other.labels_) == 1.0
@@ -295,7 +300,12 @@ def test_solvers_agree(embedding, spherical, container):
     X, topics = make_documents(200, 300, n_topics=4, length=80, overlap=0.1, random_state=1)
     X = container(X)
     model = TransformedKMeans(
-        4, embedding=embedding, spherical=spherical, n_components=4, init=topics, random_state=0
+        4,
+        embedding=embedding,
+        metric=METRICS[spherical],
+        n_components=4,
+        init=topics,
+        random_state=0,
     )
     exact = clone(model).set_params(solver="exact").fit(X)
     for solver, rtol in (("lanczos", 1e-7), ("randomized", 1e-2), ("auto", 1e-7)):
@@ -312,7 +322,7 @@ def test_solvers_agree(embedding, spherical, container):
 def test_conjugate_gradients_find_what_is_found_exactly(text, rho, spherical, weighted):
     X, start = text
     weights = np.random.default_rng(0).random(150) + 0.1 if weighted else None
-    model = TransformedKMeans(4, rho=rho, embedding=None, spherical=spherical, init=start)
+    model = TransformedKMeans(4, rho=rho, embedding=None, metric=METRICS[spherical], init=start)
     exact = clone(model).set_params(solver="exact").fit(X, sample_weight=weights)
     fast = clone(model).set_params(solver="cg").fit(X, sample_weight=weights)
     assert_array_equal(fast.labels_, exact.labels_)
@@ -334,7 +344,7 @@ def test_conjugate_gradients_find_what_is_found_exactly(text, rho, spherical, we
 @pytest.mark.parametrize("offset", [-5.0, 100.0])
 def test_conjugate_gradients_take_dense_rows(dense, offset):
     X, start = dense
-    model = TransformedKMeans(4, embedding=None, spherical=False, init=start)
+    model = TransformedKMeans(4, embedding=None, metric="euclidean", init=start)
     exact = clone(model).set_params(solver="exact").fit(X + offset)
     fast = clone(model).set_params(solver="cg").fit(X + offset)
     assert_array_equal(fast.labels_, exact.labels_)
@@ -355,7 +365,7 @@ def test_conjugate_gradients_have_no_directions(text):
 @pytest.mark.parametrize("spherical", [True, False])
 def test_the_container_does_not_decide_the_number_of_components(text, spherical):
     X, start = text
-    model = TransformedKMeans(4, embedding=None, spherical=spherical, init=start)
+    model = TransformedKMeans(4, embedding=None, metric=METRICS[spherical], init=start)
     one, other = clone(model).fit(X), clone(model).fit(X.toarray())
     assert one.n_components_ == other.n_components_
 

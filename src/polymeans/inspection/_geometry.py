@@ -59,7 +59,8 @@ class InInputSpace(Geometry):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        cosine = bool(getattr(model, "_spherical", False) or getattr(model, "spherical_", False))
+        cosine = bool(getattr(model, "_spherical", False))
+        cosine = cosine or getattr(model, "metric_", "") == "cosine"
         kind = "cells" if hasattr(model, "protocentroids_") else "clusters"
         centers = np.asarray(model.cluster_centers_, dtype=np.float64)
         metric = "cosine" if cosine else "euclidean"

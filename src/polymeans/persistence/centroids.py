@@ -358,7 +358,7 @@ TRANSFORMED = Structure(
         "_learned_metric": Later(),
         "_unit": Number(positive=True),
         "_origin": Maybe(Array("f8", ("d",))),
-        "spherical_": Flag(),
+        "metric_": Choice(("euclidean", "cosine")),
         "n_components_": Whole(1, is_length="r"),
         "centers_in_space_": Maybe(Array("f8", ("k", "r"))),
         "cluster_centers_": Maybe(Array("float", ("k", "d"))),

@@ -7,33 +7,45 @@ here, once, before anything is checked; the rest of the library knows the presen
 from collections.abc import Mapping
 from typing import Any
 
-#: Of each class: earlier names of attributes, and the present ones.
-_ATTRIBUTES: dict[str, dict[str, str]] = {
-    "TransformedKMeans": {"embedding_kind_": "embedding_"},
+#: Of each class: earlier names of parameters and attributes, and the present ones.
+_NAMES: dict[str, dict[str, str]] = {
+    "TransformedKMeans": {
+        "embedding_kind_": "embedding_",
+        "spherical": "metric",
+        "spherical_": "metric_",
+    },
+}
+
+#: What values that have changed with their name are now; others are as they were.
+_VALUES: dict[tuple[str, bool], str] = {
+    ("spherical", True): "cosine",
+    ("spherical", False): "euclidean",
+    ("spherical_", True): "cosine",
+    ("spherical_", False): "euclidean",
 }
 
 
-def with_present_names(
-    name: str, parameters: Mapping[str, Any], attributes: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parameters and attributes of a file under their present names.
+def with_present_names(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters or attributes of a file under their present names.
 
     Parameters
     ----------
     name : str
         Of the class.
-    parameters : dict
-    attributes : dict
+    values : dict
 
     Returns
     -------
-    parameters : dict
-    attributes : dict
+    dict
     """
-    now = _ATTRIBUTES.get(name, {})
-    # A file with both names is not one that was ever written: the check of attributes refuses it.
-    found = {
-        key if now.get(key, key) in attributes else now.get(key, key): value
-        for key, value in attributes.items()
-    }
-    return dict(parameters), found
+    names = _NAMES.get(name, {})
+    found = {}
+    for key, value in values.items():
+        now = names.get(key, key)
+        if now != key and now in values:
+            # No library has written both names: what checks the values refuses the earlier one.
+            found[key] = value
+        else:
+            changed = isinstance(value, bool) and (key, value) in _VALUES
+            found[now] = _VALUES[key, value] if changed else value
+    return found

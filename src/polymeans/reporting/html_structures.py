@@ -216,7 +216,7 @@ def _space(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
             facts(
                 ("Dimensions", whole(content["n_components"])),
                 ("Embedding", kinds.get(content["embedding"], content["embedding"])),
-                ("Rows of length one", "yes" if content["spherical"] else "no"),
+                ("Rows of length one", "yes" if content["metric"] == "cosine" else "no"),
                 ("Kernel", content["kernel"] or "none"),
                 ("rho", short(content["rho"])),
                 ("Left out by the embedding", percent(content["discarded"])),

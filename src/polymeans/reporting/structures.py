@@ -156,7 +156,7 @@ def _space(model: Any, table: ClusterTable) -> dict[str, Any]:
         "kind": "space",
         "n_components": int(model.n_components_),
         "embedding": model.embedding_,
-        "spherical": bool(model.spherical_),
+        "metric": model.metric_,
         "rho": finite(model.rho_),
         "discarded": finite(model.discarded_),
         "kernel": name,

@@ -87,7 +87,9 @@ def specify_space(
     if is_name(spherical, "auto"):
         spherical = kernel is None and looks_like_text(seen)
     if kernel is None:  # otherwise "auto" depends on the kernel's values
-        whitens = free_units and is_name(n_components, "auto") and has_few_features(seen, n_clusters)
+        whitens = (
+            free_units and is_name(n_components, "auto") and has_few_features(seen, n_clusters)
+        )
         embedding = _embedding_of_rows(seen, embedding, spherical, whitens)
     if is_name(n_components, "auto"):
         full_rank = embedding is None or is_name(embedding, "white")

@@ -25,7 +25,7 @@ from tests.oracles_transformed import (
     paper_value,
 )
 
-PLAIN = {"embedding": None, "spherical": False}
+PLAIN = {"embedding": None, "metric": "euclidean"}
 
 
 def make_rows(seed, n, d, k):
@@ -256,7 +256,7 @@ def test_a_huge_rho_keeps_what_kmeans_has_found(blobs, seed, embedding):
     plain = KMeans(6, n_init=1, tol=0, random_state=seed).fit(X)
     total = ((X - X.mean(axis=0)) ** 2).sum()
     model = TransformedKMeans(6, rho=1e8 * total, init=plain.labels_, embedding=embedding)
-    model.set_params(spherical=False, n_components="auto" if embedding is None else 12).fit(X)
+    model.set_params(metric="euclidean", n_components="auto" if embedding is None else 12).fit(X)
     assert_array_equal(model.labels_, plain.labels_)
     assert_allclose(model.inertia_, plain.inertia_, rtol=1e-6)
     assert_allclose(model.cluster_centers_, plain.cluster_centers_, rtol=1e-9)
