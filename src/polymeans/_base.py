@@ -22,6 +22,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import HAS_CALLBACKS, CallbackSupportMixin, FitProgress, with_callbacks
+from polymeans._distances import DistancesMixin
 from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState, all_or_nothing, matrices_explained
 from polymeans._hooks import EstimatorHooks
@@ -70,6 +71,7 @@ _POOLED = 2**22
 
 
 class CentroidEstimator(
+    DistancesMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,

@@ -18,7 +18,7 @@ class Places(NamedTuple):
 
 def is_cosine(model: Any) -> bool:
     """Whether rows count by their direction only."""
-    return is_name(getattr(model, "metric", None), "cosine")
+    return is_name(getattr(model, "metric_", getattr(model, "metric", None)), "cosine")
 
 
 def places_of(model: Any, rows: Any) -> Places:
@@ -38,7 +38,7 @@ def places_of(model: Any, rows: Any) -> Places:
     """
     if hasattr(model, "transform_view"):
         inside = model.transform_view(rows, model.main_view_)
-        return Places(inside, _centers_of_view(model), "euclidean")
+        return Places(inside, centroids_of_view(model), "euclidean")
     in_space = getattr(model, "centers_in_space_", None)
     if in_space is not None:
         return Places(model.transform(rows), np.asarray(in_space, dtype=np.float64), "euclidean")
@@ -46,8 +46,8 @@ def places_of(model: Any, rows: Any) -> Places:
     return Places(rows, np.asarray(model.cluster_centers_, dtype=np.float64), metric)
 
 
-def _centers_of_view(model: Any) -> NDArray[np.float64]:
-    """Centers of the main view in its coordinates; ``transform`` would ask for feature names."""
+def centroids_of_view(model: Any) -> NDArray[np.float64]:
+    """Centroids of the main view in its coordinates; ``transform`` would ask for feature names."""
     edges = np.cumsum((0, *model.n_dims_))
     basis = model.rotation_[:, edges[model.main_view_] : edges[model.main_view_ + 1]]
     if model.whitening_ is not None:

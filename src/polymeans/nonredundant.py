@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
 from polymeans._rows import RowsInfo, chunk_by_chunk
 from polymeans._validation import check_range, is_name
+from polymeans._view_coordinates import ViewCoordinates, column_of
 from polymeans.codebooks.aggregation import digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.khatri_rao import sets_of
@@ -45,7 +45,7 @@ class ViewsState(FitState):
     whitening: Whitening | None = None
 
 
-class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
+class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
     """Several clusterings of the same rows that have no direction in common.
 
     **Idea.** Rows can be grouped in more than one way: images of letters by letter, by color and
@@ -232,7 +232,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         labels : ndarray of shape (n_samples,)
             Index of the nearest center of that view.
         """
-        return _column(self.predict_views(X), self.main_view_)
+        return column_of(self.predict_views(X), self.main_view_)
 
     @chunk_by_chunk
     def predict_views(self, X: Any) -> NDArray[np.int32]:
@@ -253,7 +253,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
 
     @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
-        """Rows in the coordinates of all views, one after another.
+        """Rows in the subspaces of all views, one after another: coordinates, not distances.
 
         Parameters
         ----------
@@ -272,35 +272,6 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         if self.whitening_ is None:
             return project(X, self.mean_, self.rotation_)
         return project(X, self.mean_, self.whitening_ @ self.rotation_)
-
-    @chunk_by_chunk
-    def transform_view(self, X: Any, view: int) -> NDArray[Any]:
-        """Rows in the coordinates of one view.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
-                Blocks or Dask collection
-            Rows. float32 stays float32; anything else becomes float64.
-        view : int
-            Which one, from 0; negative numbers count from the end.
-
-        Returns
-        -------
-        coordinates : ndarray of shape (n_samples, n_dims_[view])
-            Measured from the mean.
-        """
-        check_is_fitted(self)
-        if self.n_views_ == 0:
-            raise ValueError(f"view={view!r} cannot be shown: no views were found.")
-        if not isinstance(view, Integral) or not -self.n_views_ <= view < self.n_views_:
-            raise ValueError(
-                f"view must be an integer from 0 to {self.n_views_ - 1}, got {view!r}: "
-                f"{self.n_views_} views were found."
-            )
-        edges = np.cumsum((0, *self.n_dims_))
-        view = int(view) % self.n_views_
-        return np.asarray(self.transform(X))[:, edges[view] : edges[view + 1]]
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -323,27 +294,6 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
             Measured from the mean.
         """
         return super().fit_transform(X, y, sample_weight)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of ``transform``: ``view0_dim0``, ``view0_dim1``, ...
-
-        Parameters
-        ----------
-        input_features : Ignored
-            Present by convention.
-
-        Returns
-        -------
-        names : ndarray of str
-            One for each dimension of each view.
-        """
-        check_is_fitted(self)
-        names = [f"view{s}_dim{i}" for s, m in enumerate(self.n_dims_) for i in range(m)]
-        return np.array(names, dtype=object)
-
-    @property
-    def _n_features_out(self) -> int:
-        return sum(self.n_dims_)
 
     _uses_blas = True
     _state_class = ViewsState
@@ -461,7 +411,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         check_range("Centers of the views", attributes["_protocentroids"])
         labels = labels_per_set(run.labels, attributes["n_clusters_"])
         attributes |= {
-            "labels_": _column(labels, attributes["main_view_"]),
+            "labels_": column_of(labels, attributes["main_view_"]),
             "labels_per_view_": labels,
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
@@ -491,10 +441,3 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
                 ConvergenceWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )
-
-
-def _column(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:
-    """Labels in one view; all the same if there is none."""
-    if labels.shape[1] == 0:
-        return np.zeros(len(labels), dtype=np.int32)
-    return np.ascontiguousarray(labels[:, view])

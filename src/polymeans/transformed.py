@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import CentroidEstimator
 from polymeans._compat import HAS_CALLBACKS
+from polymeans._distances import distances_between
 from polymeans._fit_state import FitState, warn_of_missing_clusters
 from polymeans._rows import RowsInfo, chunk_by_chunk
 from polymeans._validation import is_name
@@ -85,7 +86,7 @@ class TransformedKMeans(CentroidEstimator):
     mu : float, default=1.0
         The other weight of the published objective. Without ``lam`` it changes ``objective_`` only.
     embedding : {"auto", "cut", "white", "svd"} or None, default="auto"
-        Which space to cluster in. "svd": the main directions (centered, unless ``metric="cosine"``).
+        Which space to cluster in. "svd": the main directions (centered, unless for "cosine").
         "cut": those of the normalized cut of the rows' products, for rows without negative
         entries; rows count by direction. "white": all directions, with variance one in each.
         None: all of it, as published. "auto": "cut" for directions without negative entries,
@@ -252,7 +253,7 @@ class TransformedKMeans(CentroidEstimator):
 
     @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
-        """Rows in the learned space, where Euclidean distances are the learned metric.
+        """Rows in the learned space, where the learned metric is Euclidean: no distances.
 
         Parameters
         ----------
@@ -275,6 +276,10 @@ class TransformedKMeans(CentroidEstimator):
         with self._threads(n_multiplications(X, self._n_centroids)):
             inside = self._space.coordinates(X)
             return self._learned_metric.transform(inside) * self._space.length
+
+    def _distances(self, X: Any) -> NDArray[Any]:
+        inside = self._transformed(X, "distances")
+        return distances_between(inside, self.centers_in_space_, X.dtype)
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None

@@ -19,9 +19,9 @@ _TEXT = 0.1
 #: cluster, two were best for documents, see docs/explanation/constants.rst.
 _DIMENSIONS_PER_CLUSTER = 2
 
-#: Features up to which "auto" whitens rows, and rows for each cluster and feature that it needs: the
-#: scatter within clusters can be estimated in all directions then. Tables such as wine (4.6 rows)
-#: gain, images of digits (2.8) lose, see docs/explanation/constants.rst.
+#: Features up to which "auto" whitens rows, and rows for each cluster and feature that it needs:
+#: the scatter within clusters can be estimated in all directions then. Tables such as wine (4.6
+#: rows) gain, images of digits (2.8) lose, see docs/explanation/constants.rst.
 _WHITENED_FEATURES, _WHITENED_ROWS = 100, 4
 
 #: Where rows and features are both more than this, the full space is not decomposed (which took 1.2
