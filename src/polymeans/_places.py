@@ -39,7 +39,7 @@ def places_of(model: Any, rows: Any) -> Places:
     if hasattr(model, "transform_view"):
         inside = model.transform_view(rows, model.main_view_)
         return Places(inside, centroids_of_view(model), "euclidean")
-    in_space = getattr(model, "centers_in_space_", None)
+    in_space = getattr(model, "centroids_in_space_", None)
     if in_space is not None:
         return Places(model.transform(rows), np.asarray(in_space, dtype=np.float64), "euclidean")
     metric = "cosine" if is_cosine(model) else "euclidean"

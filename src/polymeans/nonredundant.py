@@ -125,7 +125,7 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
         Dimensions of each view.
     mean_ : ndarray of shape (n_features,)
         Mean of the rows, where the subspaces meet.
-    centers_per_view_ : list of ndarray of shape (k, n_features)
+    centroids_per_view_ : list of ndarray of shape (k, n_features)
         Centers of each view: they differ only within its subspace and are at the mean otherwise,
         so a row's label in the view is the nearest of them (in whitened coordinates, if
         ``whiten``). ``cluster_centers_`` are those of the view of ``labels_``.
@@ -214,8 +214,8 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
     @property
     def cluster_centers_(self) -> NDArray[Any]:
         """Centers of the view that explains most."""
-        check_is_fitted(self, "centers_per_view_")
-        return self.centers_per_view_[self.main_view_] if self.n_views_ else self.mean_[None, :]
+        check_is_fitted(self, "centroids_per_view_")
+        return self.centroids_per_view_[self.main_view_] if self.n_views_ else self.mean_[None, :]
 
     @chunk_by_chunk
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -396,7 +396,7 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
             "n_dims_": dims,
             "mean_": mean if whitening is None else whitening.mean,
             "whitening_": None if whitening is None else whitening.matrix,
-            "centers_per_view_": centers,
+            "centroids_per_view_": centers,
             "explained_variance_ratio_": ratio,
         }
 

@@ -146,7 +146,7 @@ class TransformedKMeans(CentroidEstimator):
         Cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features) or None
         Means of the clusters' rows (of length one for "cosine"). None with a kernel.
-    centers_in_space_ : ndarray of shape (n_clusters, n_components_) or None
+    centroids_in_space_ : ndarray of shape (n_clusters, n_components_) or None
         Centers among the rows of ``transform``: the nearest one is a row's label. None for
         ``solver="cg"``.
     inertia_ : float
@@ -279,7 +279,7 @@ class TransformedKMeans(CentroidEstimator):
 
     def _distances(self, X: Any) -> NDArray[Any]:
         inside = self._transformed(X, "distances")
-        return distances_between(inside, self.centers_in_space_, X.dtype)
+        return distances_between(inside, self.centroids_in_space_, X.dtype)
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -325,7 +325,7 @@ class TransformedKMeans(CentroidEstimator):
 
     def _measured(self, X: Any, weights: NDArray[np.float64]) -> ExactSum:
         inside = self._transformed(X, "score")
-        own = self.centers_in_space_[self._label(X, weights)[0]]
+        own = self.centroids_in_space_[self._label(X, weights)[0]]
         return ExactSum.of(np.array([2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))]))
 
     @property
@@ -476,7 +476,7 @@ class TransformedKMeans(CentroidEstimator):
             "_origin": fitting.origin,
             "metric_": "cosine" if fitting.spec.spherical else "euclidean",
             "n_components_": fitting.n_dims,
-            "centers_in_space_": None,
+            "centroids_in_space_": None,
             "cluster_centers_": None,
         }
         if fitting.space is not None:
@@ -484,7 +484,7 @@ class TransformedKMeans(CentroidEstimator):
             metric = LearnedMetric(scale, codebook.weighted, fitting.rho)
             vectors["_learned_metric"], vectors["n_components_"] = metric, len(scale)
             inside = metric.transform(codebook.means * scale)
-            vectors["centers_in_space_"] = inside * fitting.space.length
+            vectors["centroids_in_space_"] = inside * fitting.space.length
         if self.kernel is None:
             vectors["cluster_centers_"] = fitting.input_means(
                 labels, state.runner.weights, self.n_clusters

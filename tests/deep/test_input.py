@@ -87,13 +87,13 @@ def test_extreme_units_are_learned_like_any_other(unit):
     model = IDEC(4, **options).fit(unit * X)
     assert np.isfinite(model.transform(unit * X)).all()
     assert np.mean(plain.labels_ == model.labels_) > 0.95
-    assert np.isfinite(model.decoded_centers_).all()
+    assert np.isfinite(model.decoded_centroids_).all()
 
 
 def test_more_features_than_rows():
     X = np.random.default_rng(0).normal(size=(30, 200)) + 5
     model = KhatriRaoDKM((2, 2), **QUICK).fit(X)
-    assert model.decoded_centers_.shape == (4, 200)
+    assert model.decoded_centroids_.shape == (4, 200)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert model._network.encoder[0].weight.shape == (16, 200)
 

@@ -47,7 +47,7 @@ def test_poses_of_stick_figures_are_recovered_by_the_grid(estimator):
     np.testing.assert_array_equal(model.labels_, model.predict(images))
     np.testing.assert_array_equal(model.labels_, np.ravel_multi_index(model.protolabels_.T, (3, 3)))
     # Decoded centroids look like the mean image of their cluster.
-    for cell, picture in enumerate(model.decoded_centers_):
+    for cell, picture in enumerate(model.decoded_centroids_):
         mean = images[model.labels_ == cell].mean(axis=0)
         assert np.corrcoef(picture, mean)[0, 1] > 0.95
     # Labels of new rows.
@@ -101,7 +101,7 @@ def test_labels_centroids_and_scores_agree(model):
     np.testing.assert_allclose(model.score(X), -model.objective_, rtol=1e-12)
     error = np.mean((model.reconstruct(X) - X) ** 2)
     np.testing.assert_allclose(model.reconstruction_error_, error, rtol=1e-5)
-    np.testing.assert_array_equal(model.decoded_centers_, model.decode(model.cluster_centers_))
+    np.testing.assert_array_equal(model.decoded_centroids_, model.decode(model.cluster_centers_))
     assert np.isfinite(model.history_["loss"]).all()
     assert model.history_.dtype.names[0] == "phase"
 

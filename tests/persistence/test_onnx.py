@@ -41,7 +41,7 @@ def run(model, X, path):
 
 def distances_of(model, X):
     if isinstance(model, TransformedKMeans):
-        apart = model.transform(X)[:, None, :] - model.centers_in_space_
+        apart = model.transform(X)[:, None, :] - model.centroids_in_space_
         return np.sqrt(np.square(apart).sum(axis=2))
     return model.transform(X)
 

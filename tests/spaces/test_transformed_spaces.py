@@ -114,7 +114,7 @@ def check_space(model, X, start, weights):
     Y_new = space_of(model, X, weights, new)
     B, centers = metric_of(Y, labels, rho, weights), means_of(Y, labels, k, weights)
     expected = rho / 2 * metric_distances(Y_new, centers, B)
-    found = ((model.transform(new)[:, None] - model.centers_in_space_[None]) ** 2).sum(axis=2)
+    found = ((model.transform(new)[:, None] - model.centroids_in_space_[None]) ** 2).sum(axis=2)
     if r < Y.shape[1]:  # what no row of the fit has is as far from every center
         expected -= expected.min(axis=1, keepdims=True)
         found -= found.min(axis=1, keepdims=True)
@@ -355,7 +355,7 @@ def test_conjugate_gradients_take_dense_rows(dense, offset):
 def test_conjugate_gradients_have_no_directions(text):
     X, start = text
     model = TransformedKMeans(4, embedding=None, solver="cg", init=start).fit(X)
-    assert model.centers_in_space_ is None
+    assert model.centroids_in_space_ is None
     with pytest.raises(NotImplementedError, match="cg"):
         model.transform(X)
     with pytest.raises(AttributeError, match="cg"):

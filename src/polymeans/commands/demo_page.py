@@ -130,8 +130,8 @@ def _picture(outcome: Outcome) -> str:
         return _words(outcome)
     model = outcome.model
     centers = (
-        np.concatenate(model.centers_per_view_)
-        if hasattr(model, "centers_per_view_")
+        np.concatenate(model.centroids_per_view_)
+        if hasattr(model, "centroids_per_view_")
         else model.cluster_centers_
     )
     images = np.asarray(centers)[:_PICTURES].reshape(-1, *shape)

@@ -220,7 +220,7 @@ class DeepClustering(
         return wide.astype(sets[0].dtype)
 
     @property
-    def decoded_centers_(self) -> NDArray[Any]:
+    def decoded_centroids_(self) -> NDArray[Any]:
         """All centroids as rows: what the decoder makes of them."""
         return self.decode(self.cluster_centers_)
 

@@ -58,8 +58,8 @@ def plot_decoded_centers(
     >>> len(ax.images)
     3
     """
-    check_has(model, "decoded_centers_")
-    centers = np.asarray(model.decoded_centers_, dtype=np.float64)
+    check_has(model, "decoded_centroids_")
+    centers = np.asarray(model.decoded_centroids_, dtype=np.float64)
     tile = Tile(image_shape, centers.shape[1])
     used = np.bincount(model.labels_, minlength=len(centers)) > 0
     sets = getattr(model, "protocentroids_", None)

@@ -99,7 +99,7 @@ class DKM(FreeCentroids):
         Nearest centroid of each row in the latent space.
     cluster_centers_ : ndarray of shape (n_clusters_, n_latent_)
         Centroids in the latent space; formed at each access.
-    decoded_centers_ : ndarray of shape (n_clusters_, n_features)
+    decoded_centroids_ : ndarray of shape (n_clusters_, n_features)
         What the decoder makes of them; formed at each access.
     n_clusters_ : int
         Number of centroids.
@@ -163,7 +163,7 @@ class DKM(FreeCentroids):
     >>> images, poses = make_stick_figures(90, random_state=0)
     >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = DKM(9, **quick).fit(images)
-    >>> model.transform(images).shape, model.decoded_centers_.shape
+    >>> model.transform(images).shape, model.decoded_centroids_.shape
     ((90, 10), (9, 400))
     """
 

@@ -101,7 +101,7 @@ class KhatriRaoIDEC(KhatriRaoCentroids):
         Nearest centroid of each row in the latent space, numbered in C order.
     cluster_centers_ : ndarray of shape (n_clusters_, n_latent_)
         Centroids in the latent space; formed at each access.
-    decoded_centers_ : ndarray of shape (n_clusters_, n_features)
+    decoded_centroids_ : ndarray of shape (n_clusters_, n_features)
         What the decoder makes of them; formed at each access.
     protocentroids_ : list of p ndarray of shape (h_q, n_latent_)
         The vectors all centroids are made of. What could be shifted from set to set is fixed as in
@@ -170,7 +170,7 @@ class KhatriRaoIDEC(KhatriRaoCentroids):
     >>> images, poses = make_stick_figures(90, random_state=0)
     >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = KhatriRaoIDEC((3, 3), **quick).fit(images)
-    >>> [part.shape for part in model.protocentroids_], model.decoded_centers_.shape
+    >>> [part.shape for part in model.protocentroids_], model.decoded_centroids_.shape
     ([(3, 10), (3, 10)], (9, 400))
     """
 

@@ -80,13 +80,13 @@ def plot_learned_space(
     'direction 0, 9...% of the spread of centers'
     """
     model, X = unwrapped(model, X)
-    check_has(model, "centers_in_space_")
+    check_has(model, "centroids_in_space_")
     check_integer("max_points", max_points, 1, "That many rows are drawn at most.")
     names, codes = (None, None) if y is None else _codes(y, n_rows(X))
     X, chosen = sample_rows(X, max_points, random_state)
     inside = np.asarray(model.transform(X), dtype=np.float64)
     codes = model.predict(X) if codes is None else codes[chosen]
-    centers = np.asarray(model.centers_in_space_, dtype=np.float64)
+    centers = np.asarray(model.centroids_in_space_, dtype=np.float64)
     masses = np.bincount(model.labels_, minlength=len(centers))
     directions, shares = _directions(inside, centers, masses)
     ax = axes_or_new(ax)

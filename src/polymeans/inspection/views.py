@@ -167,7 +167,7 @@ def plot_view_images(
     """
     model = last_step(model)
     check_views(model)
-    views = [np.asarray(centers, dtype=np.float64) for centers in model.centers_per_view_]
+    views = [np.asarray(centers, dtype=np.float64) for centers in model.centroids_per_view_]
     tile = Tile(image_shape, views[0].shape[1])
     paint = Paint(cmap, limits, views, tile)
     # More clusters than fit into a line go on in the next one.
@@ -204,7 +204,7 @@ def _centers_inside(model: Any, s: int) -> NDArray[Any]:
     basis = model.rotation_[:, edges[s] : edges[s + 1]]
     if getattr(model, "whitening_", None) is not None:
         basis = model.whitening_ @ basis
-    return (model.centers_per_view_[s] - model.mean_) @ basis
+    return (model.centroids_per_view_[s] - model.mean_) @ basis
 
 
 def _panels(axes: Any, n_views: int) -> NDArray[Any]:
@@ -240,7 +240,7 @@ def _share(model: Any, s: int) -> str:
 
 def check_views(model: Any) -> None:
     """Raise unless the model is fitted and has at least one view."""
-    for attribute in ("labels_per_view_", "centers_per_view_", "n_views_"):
+    for attribute in ("labels_per_view_", "centroids_per_view_", "n_views_"):
         check_has(model, attribute)
     if model.n_views_ == 0:
         raise ValueError(

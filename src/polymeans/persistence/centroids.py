@@ -210,8 +210,8 @@ def _finish_views(state: dict[str, Any], parameters: dict[str, Any], agreed: Agr
         raise ModelFileError("n_dims_ and rotation_ do not belong together.")
     if not state["main_view_"] < max(1, n_views):
         raise ModelFileError("main_view_ is none of the views.")
-    if [len(part) for part in state["centers_per_view_"]] != list(clusters):
-        raise ModelFileError("centers_per_view_ are not those of the views.")
+    if [len(part) for part in state["centroids_per_view_"]] != list(clusters):
+        raise ModelFileError("centroids_per_view_ are not those of the views.")
     if state["whitening_"] is None:
         agreed.length("inside", agreed.lengths["d"], "_protocentroids")
     if "labels_per_view_" in state and "labels_" in state:
@@ -234,7 +234,7 @@ VIEWS = Structure(
         "n_dims_": ListOf(Whole(), as_tuple=True),
         "mean_": Array("float", ("d",)),
         "whitening_": Maybe(Array("float", ("d", "inside"))),
-        "centers_per_view_": ListOf(Array("float", ("#", "d")), length="v"),
+        "centroids_per_view_": ListOf(Array("float", ("#", "d")), length="v"),
         "explained_variance_ratio_": Array("f8", ("v",), finite=False),
         "labels_": Array("i4", ("n",)),
         "labels_per_view_": Array("i4", ("n", "v")),
@@ -360,7 +360,7 @@ TRANSFORMED = Structure(
         "_origin": Maybe(Array("f8", ("d",))),
         "metric_": Choice(("euclidean", "cosine")),
         "n_components_": Whole(1, is_length="r"),
-        "centers_in_space_": Maybe(Array("f8", ("k", "r"))),
+        "centroids_in_space_": Maybe(Array("f8", ("k", "r"))),
         "cluster_centers_": Maybe(Array("float", ("k", "d"))),
         "log_det_": Number(),
         "objective_": Number(),

@@ -347,7 +347,7 @@ def _transformed(graph: _Graph, model: Any) -> None:
     graph.label(graph.scores(products, graph.constant(model._offsets)))
     learned = metric.matrix().T * space.length
     transformed = graph.node("MatMul", inside, graph.constant(learned))
-    centers = model.centers_in_space_
+    centers = model.centroids_in_space_
     scores = graph.scores(
         graph.products(transformed, graph.constant(centers)), graph.constant(_squares(centers))
     )

@@ -130,7 +130,7 @@ def test_kernel_space_has_the_learned_metric(rows):
     centers = means_of(Y, model.labels_, 3)
     distances = 0.25 * metric_distances(Y, centers, B)
     Z = model.transform(X)
-    found = ((Z[:, None] - model.centers_in_space_[None]) ** 2).sum(axis=2)
+    found = ((Z[:, None] - model.centroids_in_space_[None]) ** 2).sum(axis=2)
     assert_allclose(found, distances, atol=1e-6)
     assert_array_equal(found.argmin(axis=1), model.labels_)
 

@@ -154,10 +154,10 @@ def test_transformed_rows_have_the_learned_metric(weighted):
     assert_allclose(distances, expected, rtol=1e-8, atol=1e-10)
     # The centers are points of the same space, and the mean of all rows is its origin.
     means = means_of(X, model.labels_, 3, weights)
-    assert_allclose(model.transform(means), model.centers_in_space_, rtol=1e-8, atol=1e-10)
+    assert_allclose(model.transform(means), model.centroids_in_space_, rtol=1e-8, atol=1e-10)
     middle = np.average(X, axis=0, weights=weights)[None]
     assert_allclose(model.transform(middle), 0.0, atol=1e-9)
-    squares = ((Z[:, None] - model.centers_in_space_[None]) ** 2).sum(axis=2)
+    squares = ((Z[:, None] - model.centroids_in_space_[None]) ** 2).sum(axis=2)
     assert_array_equal(squares.argmin(axis=1), model.predict(rows))
 
 

@@ -121,7 +121,7 @@ def test_white_coordinates_have_variance_one(container):
     centered = X - np.average(X, axis=0, weights=weights)
     inside = model.transform(rows)
     assert_allclose(inside, centered @ model.components_.T, rtol=1e-6, atol=1e-8)
-    away = ((inside[:, None] - model.centers_in_space_) ** 2).sum(axis=2)
+    away = ((inside[:, None] - model.centroids_in_space_) ** 2).sum(axis=2)
     assert_array_equal(away.argmin(axis=1), model.labels_)
 
 
