@@ -15,7 +15,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from polymeans import KMeans, NonRedundantKMeans
 from polymeans.datasets import make_stick_figures
-from polymeans.inspection import plot_view_images, plot_view_information, plot_views
+from polymeans.inspection import plot_view_centroids, plot_view_information, plot_views
 from polymeans.inspection._style import HUES
 
 N, D = 120, 12
@@ -208,7 +208,7 @@ def test_new_figures_have_a_panel_for_each_view(monkeypatch):
         assert len(axes) == len(axes[0].figure.axes) == len(sizes)
         assert axes[0].figure.number in plt.get_fignums()
     assert plot_view_information(model).figure.number in plt.get_fignums()
-    assert plot_view_images(Views(n_features=156), SHAPE).figure.number in plt.get_fignums()
+    assert plot_view_centroids(Views(n_features=156), SHAPE).figure.number in plt.get_fignums()
     plt.close("all")
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "polymeans\[plot\]"'):
@@ -286,7 +286,7 @@ def test_information_refuses_what_does_not_fit(model, ax, arguments, message):
 
 def test_views_are_lines_of_images(ax):
     model = Views(n_features=156)
-    assert plot_view_images(model, SHAPE, ax=ax) is ax
+    assert plot_view_centroids(model, SHAPE, ax=ax) is ax
     assert len(ax.images) == 3
     for image, centers in zip(ax.images, model.centroids_per_view_):
         values = image.get_array()
@@ -305,13 +305,13 @@ def test_views_are_lines_of_images(ax):
 
 
 def test_limits_are_those_given(ax):
-    plot_view_images(Views(n_features=156), SHAPE, limits=(0, 255), ax=ax)
+    plot_view_centroids(Views(n_features=156), SHAPE, limits=(0, 255), ax=ax)
     assert {image.get_clim() for image in ax.images} == {(0, 255)}
 
 
 def test_colours_are_clipped(ax):
     model = Views(n_features=3, sizes=(2, 3), dims=(1, 1))
-    plot_view_images(model, (1, 1, 3), limits=(-1, 3), ax=ax)
+    plot_view_centroids(model, (1, 1, 3), limits=(-1, 3), ax=ax)
     for image, centers in zip(ax.images, model.centroids_per_view_):
         swatches = np.asarray(image.get_array())[0, ::13]  # enlarged to twelve pixels, and a gap
         np.testing.assert_allclose(swatches[:, :3], np.clip((centers + 1) / 4, 0, 1))
@@ -321,7 +321,7 @@ def test_colours_are_clipped(ax):
 def test_centers_nobody_uses_are_dimmed(ax):
     model = Views(n_features=156)
     model.labels_per_view_[:, 0] %= 2
-    plot_view_images(model, SHAPE, ax=ax)
+    plot_view_centroids(model, SHAPE, ax=ax)
     first, second = (image.get_alpha()[0, ::13] for image in ax.images[:2])
     assert (first < 0.5).tolist() == [False, False, True]
     assert second.tolist() == [1.0, 1.0]
@@ -337,7 +337,7 @@ def test_centers_nobody_uses_are_dimmed(ax):
 )
 def test_shapes_must_fit(ax, shape, message):
     with pytest.raises(ValueError, match=message):
-        plot_view_images(Views(n_features=156), shape, ax=ax)
+        plot_view_centroids(Views(n_features=156), shape, ax=ax)
 
 
 # --- all of them ---------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def test_shapes_must_fit(ax, shape, message):
 CALLS = {
     "views": lambda model: plot_views(model, np.zeros((5, D)), axes=Figure().subplots(1, 3)),
     "information": lambda model: plot_view_information(model, ax=Figure().add_subplot()),
-    "images": lambda model: plot_view_images(model, (3, 4), ax=Figure().add_subplot()),
+    "images": lambda model: plot_view_centroids(model, (3, 4), ax=Figure().add_subplot()),
 }
 
 
@@ -370,7 +370,7 @@ def test_a_fitted_model_is_drawn():
         warnings.simplefilter("error")  # of names of features, too
         plot_views(model, frame, axes=axes[:2])
         plot_view_information(model, poses, ax=axes[2])
-        plot_view_images(model, (20, 20), ax=axes[3])
+        plot_view_centroids(model, (20, 20), ax=axes[3])
         figure.canvas.draw()
     rows, rings = axes[0].collections
     places = np.asarray(rows.get_offsets())

@@ -125,7 +125,7 @@ def _card(outcome: Outcome) -> str:
 
 def _picture(outcome: Outcome) -> str:
     """Centroids as a mosaic; of texts, the words that stand out in some clusters."""
-    shape = outcome.problem.settings.get("images")
+    shape = outcome.problem.settings.get("image_shape")
     if shape is None:
         return _words(outcome)
     model = outcome.model

@@ -13,7 +13,7 @@ from polymeans.inspection._style import CURVES, GREY, HUES, MARKERS
 from polymeans.inspection._tiles import Paint, Tile, number_ticks
 
 
-def plot_decoded_centers(
+def plot_decoded_centroids(
     model: Any,
     *,
     image_shape: Sequence[int] | None = None,
@@ -50,11 +50,11 @@ def plot_decoded_centers(
     --------
     >>> from matplotlib.figure import Figure
     >>> from polymeans.datasets import make_stick_figures
-    >>> from polymeans.deep import KhatriRaoDKM, plot_decoded_centers
+    >>> from polymeans.deep import KhatriRaoDKM, plot_decoded_centroids
     >>> images, poses = make_stick_figures(90, random_state=0)
     >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = KhatriRaoDKM((3, 3), **quick).fit(images)
-    >>> ax = plot_decoded_centers(model, image_shape=(20, 20), ax=Figure().add_subplot())
+    >>> ax = plot_decoded_centroids(model, image_shape=(20, 20), ax=Figure().add_subplot())
     >>> len(ax.images)
     3
     """

@@ -57,7 +57,7 @@ def plot_factors(operator: Any, *, cmap: Any = "RdBu_r", ax: Any = None) -> Any:
 
     See Also
     --------
-    plot_centroid_images : The centroids that the factors make.
+    plot_matched_centroids : The centroids that the factors make.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def plot_protocentroids(
 
     See Also
     --------
-    plot_centers_as_images : The centroids alone.
+    plot_centroids : The centroids alone.
     plot_tradeoff : Inertia against the numbers stored.
 
     Examples

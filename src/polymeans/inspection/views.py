@@ -69,7 +69,7 @@ def plot_views(
     See Also
     --------
     plot_view_information : How much information the views share.
-    plot_view_images : Centers of the views as images.
+    plot_view_centroids : Centers of the views as images.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def plot_views(
     return axes
 
 
-def plot_view_images(
+def plot_view_centroids(
     model: Any,
     image_shape: Sequence[int],
     *,
@@ -151,17 +151,17 @@ def plot_view_images(
     See Also
     --------
     plot_views : Rows and centers as points.
-    plot_centers_as_images : Centers of one clustering.
+    plot_centroids : Centers of one clustering.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from polymeans import NonRedundantKMeans
     >>> from polymeans.datasets import make_stick_figures
-    >>> from polymeans.inspection import plot_view_images
+    >>> from polymeans.inspection import plot_view_centroids
     >>> images, poses = make_stick_figures(300, random_state=0)
     >>> model = NonRedundantKMeans((3, 3), random_state=0).fit(images)
-    >>> ax = plot_view_images(model, (20, 20), ax=Figure().add_subplot())
+    >>> ax = plot_view_centroids(model, (20, 20), ax=Figure().add_subplot())
     >>> len(ax.images), ax.get_yticklabels()[0].get_text().splitlines()
     (2, ['view 0', '3 clusters', '...% of the variance'])
     """

@@ -27,9 +27,9 @@ from polymeans.spaces.spec import SpaceSpec
 _LEAST_RHO, _LARGEST_RHO = 1e-40, 1e20
 
 
-#: Rows for each cluster and dimension from which ``init="auto"`` lets every other start be k-means in
-#: the whitened space. Elongated clusters need such starts; with fewer rows (breast cancer has 9.5,
-#: wine 4.6) they end at worse clusters.
+#: Rows for each cluster and dimension from which ``init="auto"`` lets every other start be k-means
+#: in the whitened space. Elongated clusters need such starts; with fewer rows (breast cancer has
+#: 9.5, wine 4.6) they end at worse clusters.
 _WHITE_START_ROWS = 10
 
 

@@ -134,7 +134,7 @@ def test_a_constant_feature_is_left_out():
 
 
 def test_auto_whitens_tables_and_not_pictures_or_numbers_with_units():
-    X, known = TABLES["wine"]
+    X, _ = TABLES["wine"]
     kinds = {
         "few rows": TransformedKMeans(3, random_state=0).fit(X[::2]).embedding_,
         "a number": TransformedKMeans(3, rho=1.0, random_state=0).fit(X).embedding_,
