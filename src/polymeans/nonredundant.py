@@ -136,12 +136,12 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
         scatter outside of all of them.
     whitening_ : ndarray of shape (n_features, n_components) or None
         Takes rows less their mean to whitened coordinates.
-    candidates_ : list of dict
-        For "auto": all sets of views that were found, the largest ``gain`` (nats over one Gaussian,
-        for the rows of the sample) first, with their ``n_clusters``, their ``redundancy`` (share
+    table_ : ndarray
+        For "auto": one record for each set of views that was found, the largest ``gain`` (nats over
+        one Gaussian, for the rows of the sample) first, with ``n_clusters``, ``redundancy`` (share
         of information that views have in common), the ``information`` (nats) of all labels
         together, the number of principal components and the contrast they were found with, and
-        whether they were ``chosen``. A table of it: ``pandas.DataFrame(model.candidates_)``.
+        whether they were ``chosen``. ``pandas.DataFrame(table_)`` works. Otherwise no records.
     n_iter_ : int
         Iterations of the best start on the data.
     n_parameters_ : int
@@ -416,7 +416,7 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_parameters_": n_numbers(attributes),
-            "candidates_": state.choice.table if state.choice else [],
+            "_candidates": state.choice.table if state.choice else [],
             "history_": self._history(run),
         }
         run.notes |= {"sizes": state.sizes, "choice": state.choice}

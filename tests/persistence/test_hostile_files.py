@@ -105,7 +105,7 @@ def deep(model):
     node = [1]
     for _ in range(400):
         node = [node]
-    model["values"]["attributes"]["candidates_"] = node
+    model["values"]["attributes"]["_candidates"] = node
 
 
 LIES = [

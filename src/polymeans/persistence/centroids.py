@@ -238,7 +238,7 @@ VIEWS = Structure(
         "explained_variance_ratio_": Array("f8", ("v",), finite=False),
         "labels_": Array("i4", ("n",)),
         "labels_per_view_": Array("i4", ("n", "v")),
-        "candidates_": Plain(),
+        "_candidates": Plain(),
         **_FIT,
     },
     _ALWAYS_MISSING,

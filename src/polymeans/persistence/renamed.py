@@ -9,7 +9,10 @@ from typing import Any
 
 #: Of each class: earlier names of parameters and attributes, and the present ones.
 _NAMES: dict[str, dict[str, str]] = {
-    "NonRedundantKMeans": {"centers_per_view_": "centroids_per_view_"},
+    "NonRedundantKMeans": {
+        "candidates_": "_candidates",
+        "centers_per_view_": "centroids_per_view_",
+    },
     "TransformedKMeans": {
         "centers_in_space_": "centroids_in_space_",
         "embedding_kind_": "embedding_",
