@@ -80,10 +80,9 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
         says how many, True takes one more than views can need, ``1 + sum(k - 1)`` (16 for
         "auto"). For views that are hidden because another has nearly all of the variance; which
         are found depends on the number of components.
-    init : {"search", "random"} or array-like of shape (n_samples, n_views), default="search"
-        Where to begin. "search": starts in independent and in random subspaces of a sample, and
-        perturbations of the best of them; see ``effort``.
-        "random": k-means in random orthogonal subspaces. An array: labels in each view.
+    init : {"auto", "search", "random"} or array-like of shape (n_samples, n_views), default="auto"
+        Where to begin. "search", which is what "auto" means: starts in independent and in random
+        subspaces of a sample, and perturbations of the best of them; see ``effort``. "random": k-means in random orthogonal subspaces. An array: labels in each view.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 1, or 10 for "random". Views chosen by
         ``n_clusters="auto"`` are one start in any case.
@@ -188,7 +187,7 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
         *,
         noise_space: bool = True,
         whiten: Any = False,
-        init: Any = "search",
+        init: Any = "auto",
         n_init: Any = "auto",
         effort: float = 1.0,
         resolution: float = 0.1,
@@ -305,7 +304,7 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
 
     def _passes(self) -> int:
         # The search on a sample is taken for a hundred passes over all rows.
-        return 100 if is_name(self.init, "search") else 1
+        return 100 if is_name(self.init, "auto") or is_name(self.init, "search") else 1
 
     def _check_own_parameters(self) -> None:
         check_parameters(self)

@@ -18,7 +18,7 @@ from polymeans._validation import (
     shown,
 )
 
-INITS = ("search", "random")
+INITS = ("auto", "search", "random")
 
 #: Combinations of clusters at most: the fit keeps a mass for each combination, in float64 some
 #: 32 MiB for this many.
@@ -91,12 +91,13 @@ def check_start(model: Any, info: RowsInfo) -> Any:
                 f"n_features={n_features}: each view needs a direction of its own. Ask for "
                 "fewer views."
             )
-    if sizes is None and not is_name(model.init, "search"):
+    init = "search" if is_name(model.init, "auto") else model.init
+    if sizes is None and not is_name(init, "search"):
         raise ValueError(
-            'init must be "search" where n_clusters="auto" chooses the views, got '
+            'init must be "auto" or "search" where n_clusters="auto" chooses the views, got '
             f"{shown(model.init)}. Give the numbers of clusters too."
         )
-    if isinstance(model.init, str):
-        return model.init
+    if isinstance(init, str):
+        return str(init)
     assert sizes is not None  # refused above
     return check_labels("init", model.init, n_samples, sizes)
