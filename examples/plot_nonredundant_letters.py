@@ -34,7 +34,7 @@ for ax, image in zip(axes, images):
 # %%
 # A single clustering
 # -------------------
-# Normalised mutual information is 0 for independent labels, and 1 for the same labels under other
+# Normalized mutual information is 0 for independent labels, and 1 for the same labels under other
 # names. Three clusters of k-means are the colors. Six are not the letters, but a mixture of the
 # groupings.
 

@@ -175,7 +175,7 @@ def embed(X, kind, spherical, r=None, weights=None, rows=None):
 
 
 def embed_kernel(G, r=None, weights=None):
-    """Centred kernel PCA: rows whose inner products are the centred kernel's, r of the columns."""
+    """Centered kernel PCA: rows whose inner products are the centred kernel's, r of the columns."""
     n = len(G)
     w = np.ones(n) if weights is None else weights
     center = np.eye(n) - np.outer(np.ones(n), w / w.sum())

@@ -49,7 +49,7 @@ class KhatriRaoKMeans(BatchEstimator):
 
     **Do not use when** clusters have nothing in common: check with
     :func:`polymeans.diagnose_structure`. Products are not invariant to shifts of the data, so
-    centring or standardizing changes the model; sums are.
+    centering or standardizing changes the model; sums are.
 
     **Cost.** Sums: an iteration takes ``n_samples * n_features * Σh`` multiplications and a scan
     that skips most of ``n_samples * Πh`` additions; memory is ``Σh * n_features``. Products: as
@@ -69,8 +69,9 @@ class KhatriRaoKMeans(BatchEstimator):
         "residual": the sets one after another, each by k-means on what the others leave.
         "k-means++": rows far from all centroids so far become centroids one by one. "random": rows.
         "naive": k-means, whose centroids are then decomposed
-        (:func:`~polymeans.decompose_centroids`). A list of p arrays of shapes (h_q, n_features), or a callable ``init(X, n_protocentroids, random_state)`` that
-        returns one; both make the fit one plain descent.
+        (:func:`~polymeans.decompose_centroids`). A list of p arrays of shapes (h_q, n_features), or
+        a callable ``init(X, n_protocentroids, random_state)`` that returns one; both make the fit
+        one plain descent.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
         otherwise.

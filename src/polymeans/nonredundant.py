@@ -82,7 +82,8 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
         are found depends on the number of components.
     init : {"auto", "search", "random"} or array-like of shape (n_samples, n_views), default="auto"
         Where to begin. "search", which is what "auto" means: starts in independent and in random
-        subspaces of a sample, and perturbations of the best of them; see ``effort``. "random": k-means in random orthogonal subspaces. An array: labels in each view.
+        subspaces of a sample, and perturbations of the best of them; see ``effort``. "random":
+        k-means in random orthogonal subspaces. An array: labels in each view.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 1, or 10 for "random". Views chosen by
         ``n_clusters="auto"`` are one start in any case.

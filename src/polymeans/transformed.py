@@ -52,7 +52,7 @@ class TransformedKMeans(CentroidEstimator):
     """Clusters and the metric in which they are compact, learned together.
 
     **Idea.** Transform the rows so that clusters become as round and tight as they can, cluster,
-    and repeat. Everything but the labels can be eliminated exactly: what is minimised is
+    and repeat. Everything but the labels can be eliminated exactly: what is minimized is
     ``log det(W + rho I)``, W being the scatter within clusters, by steps of k-means in the metric
     of its inverse. Large ``rho`` is plain k-means; small ``rho`` is indifferent to the scale of the
     features and to any linear map of them.
@@ -169,7 +169,7 @@ class TransformedKMeans(CentroidEstimator):
     n_components_ : int
         Dimensions of the space.
     discarded_ : float
-        Share of the rows' squared norm (of their scatter, if centred) that the space leaves out.
+        Share of the rows' squared norm (of their scatter, if centered) that the space leaves out.
     n_iter_ : int
         Steps of the best start, without those of the k-means before it.
     n_parameters_ : int

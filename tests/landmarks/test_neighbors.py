@@ -1,4 +1,4 @@
-"""Neighbours in few clusters: brute force as the oracle, conventions, bad input."""
+"""Neighbors in few clusters: brute force as the oracle, conventions, bad input."""
 
 import pickle
 

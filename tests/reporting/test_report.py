@@ -120,7 +120,7 @@ def test_the_same_rows_give_the_same_report():
     assert one == other
 
 
-def test_the_map_shows_a_sample_of_labelled_rows():
+def test_the_map_shows_a_sample_of_labeled_rows():
     model, X = fitted("kmeans"), rows("dense")
     (found,) = report(model, X, max_points=50).to_dict()["maps"]
     assert len(found["rows"]) == 50

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from polymeans.deep.arrangement import members_beside_the_mean
 from polymeans.inspection._matplotlib import axes_or_new, load
 from polymeans.inspection._models import as_models, check_has, model_names
-from polymeans.inspection._style import CURVES, GREY, HUES, MARKERS
+from polymeans.inspection._style import CURVES, GRAY, HUES, MARKERS
 from polymeans.inspection._tiles import Paint, Tile, number_ticks
 
 
@@ -150,7 +150,7 @@ def plot_losses(model: Any, *, ax: Any = None) -> Any:
     edges = np.flatnonzero(history["phase"][1:] != history["phase"][:-1]) + 1
     for first, last in zip(np.r_[0, edges], np.r_[edges, len(history)]):
         if first:
-            ax.axvline(first + 0.5, color=GREY, linewidth=0.8)
+            ax.axvline(first + 0.5, color=GRAY, linewidth=0.8)
         ax.annotate(
             str(history["phase"][first]),
             ((first + last + 1) / 2, 1.0),
@@ -159,7 +159,7 @@ def plot_losses(model: Any, *, ax: Any = None) -> Any:
             textcoords="offset points",
             ha="center",
             fontsize="small",
-            color=GREY,
+            color=GRAY,
         )
     if (ax.get_lines()[0].get_ydata() > 0).all():
         ax.set_yscale("log")

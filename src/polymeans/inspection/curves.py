@@ -9,7 +9,7 @@ from polymeans._validation import check_integer
 from polymeans.factorization.budget import guaranteed_n_nonzeros
 from polymeans.inspection._matplotlib import axes_or_new
 from polymeans.inspection._models import as_models, check_has, last_step, model_names
-from polymeans.inspection._style import CURVES, GREY, plain_numbers
+from polymeans.inspection._style import CURVES, GRAY, plain_numbers
 
 
 def plot_tradeoff(curves: Mapping[str, Iterable[Any]], ax: Any = None) -> Any:
@@ -137,7 +137,7 @@ def plot_objective(
     label: str | None = "k-means"
     # One line for each different level: models that began with the same k-means share one.
     for level in [1.0] if relative else dict.fromkeys(filter(np.isfinite, levels)):
-        ax.axhline(level, color=GREY, ls=":", label=label)
+        ax.axhline(level, color=GRAY, ls=":", label=label)
         label = None
     ax.set_xlabel("iteration")
     ax.set_ylabel("inertia over that of k-means" if relative else "inertia")
@@ -153,11 +153,11 @@ def plot_operations(
     sparsity_level: int | None = 5,
     ax: Any = None,
 ) -> Any:
-    """Draw the operations that labelling a row takes against the number of clusters.
+    """Draw the operations that labeling a row takes against the number of clusters.
 
     **Idea.** Two operations for each number that a row is multiplied with, two for each cluster.
     Dense centroids have k d numbers; for each model the non-zeros of its factors are counted. The
-    grey band is the chain of about ``log2`` factors in the QuicK-means paper: for a sparsity level
+    gray band is the chain of about ``log2`` factors in the QuicK-means paper: for a sparsity level
     it has between once and twice :func:`polymeans.factorization.guaranteed_n_nonzeros` non-zeros.
     Both axes are logarithmic.
 
@@ -231,7 +231,7 @@ def plot_operations(
             n_clusters,
             [_price(nnz, k) for nnz, k in zip(least, n_clusters)],
             [_price(2 * nnz, k) for nnz, k in zip(least, n_clusters)],
-            color=GREY,
+            color=GRAY,
             alpha=0.3,
             lw=0,
             label=f"the paper's chain, sparsity level {sparsity_level}",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polymeans._validation import check_integer
-from polymeans.inspection._labelled_rows import (
+from polymeans.inspection._labeled_rows import (
     draw_histogram,
     draw_legend,
     draw_scatter,
@@ -48,7 +48,7 @@ def plot_learned_space(
     X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
         Rows to draw; those of the fit, or others.
     y : array-like of shape (n_samples,), default=None
-        What to colour rows by, such as known classes. None: their clusters.
+        What to color rows by, such as known classes. None: their clusters.
     max_points : int, default=2000
         Of more rows, so many are drawn at random.
     random_state : int, RandomState instance or None, default=0

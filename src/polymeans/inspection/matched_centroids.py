@@ -29,7 +29,7 @@ def plot_matched_centroids(
 
     **Idea.** The order of clusters is arbitrary. Centroids of the first model are drawn by number,
     those of every other model in the places of their partners: the pairing with the least sum of
-    squared distances. All models have the same scale of colours. Centroids to which no row belongs
+    squared distances. All models have the same scale of colors. Centroids to which no row belongs
     are dimmed.
 
     **Use when** rows are images and you want to compare a smaller model with a larger one.
@@ -41,7 +41,7 @@ def plot_matched_centroids(
         Fitted, with ``cluster_centers_``, such as a :class:`polymeans.KMeans` and a
         :class:`polymeans.QuickKMeans` of the same rows.
     image_shape : tuple of int
-        Height and width of the images, or height, width and 3 for colours.
+        Height and width of the images, or height, width and 3 for colors.
     names : list of str, default=None
         Titles. None: names of the models' classes, and how many numbers each stores.
     clusters : array-like of int, default=None
@@ -49,8 +49,8 @@ def plot_matched_centroids(
     n_columns : int, default=None
         Images in a row. None: about as many as there are rows.
     limits : tuple of float, default=None
-        Values at the two ends of ``cmap``, or of black and full colour. None: the range of all
-        centroids; 0 and 1 for colours.
+        Values at the two ends of ``cmap``, or of black and full color. None: the range of all
+        centroids; 0 and 1 for colors.
     cmap : str or matplotlib Colormap, default="auto"
         Colors of the pixels where these are single numbers. "auto": large values are dark in
         drawings, where many pixels are at the low end, and light in photographs.

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polymeans._validation import check_integer
-from polymeans.inspection._labelled_rows import (
+from polymeans.inspection._labeled_rows import (
     draw_histogram,
     draw_legend,
     draw_scatter,
@@ -35,7 +35,7 @@ def plot_views(
     random_state: Any = 0,
     axes: Any = None,
 ) -> NDArray[Any]:
-    """Draw the rows in the subspace of each view, coloured by their clusters there.
+    """Draw the rows in the subspace of each view, colored by their clusters there.
 
     **Idea.** One panel for each view, in the two directions of its subspace that separate its
     clusters best. Rings with numbers are the centers. A view of one dimension becomes a histogram,
@@ -52,7 +52,7 @@ def plot_views(
     X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
         Rows to draw; those of the fit, or others.
     labels : array-like of shape (n_samples,) or (n_samples, n_views), default=None
-        What to colour rows by instead of their clusters: known classes, or the labels of another
+        What to color rows by instead of their clusters: known classes, or the labels of another
         view. One column for all panels, or one for each.
     max_points : int, default=2000
         Of more rows, so many are drawn at random.
@@ -132,10 +132,10 @@ def plot_view_centroids(
     model : NonRedundantKMeans
         Fitted, with at least one view.
     image_shape : tuple of int
-        Height and width of the images the rows are, or height, width and 3 for colours.
+        Height and width of the images the rows are, or height, width and 3 for colors.
     limits : tuple of float, default=None
-        Values at the two ends of ``cmap``, or of black and full colour: what pixels of the data
-        can be, such as ``(0, 255)``. None: the range of all centers; 0 and 1 for colours.
+        Values at the two ends of ``cmap``, or of black and full color: what pixels of the data
+        can be, such as ``(0, 255)``. None: the range of all centers; 0 and 1 for colors.
     cmap : str or matplotlib Colormap, default="auto"
         Colors of the pixels where these are single numbers. "auto": large values are dark in
         drawings, where many pixels are at the low end, and light in photographs.

@@ -143,7 +143,7 @@ def _solve_with_rows(
     n_clusters: int,
     rng: np.random.Generator,
 ) -> Rows:
-    """Prepare to solve with the rows instead of decomposing them; the rows, centred if dense."""
+    """Prepare to solve with the rows instead of decomposing them; the rows, centered if dense."""
     rows = fitting.rows.matrix()
     if not is_sparse(rows):  # far from the origin, differences of rows would be rounding
         fitting.origin = rows[0].astype(np.float64)

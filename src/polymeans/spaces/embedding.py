@@ -4,7 +4,7 @@ A *white* space has the same scatter in all directions, whatever the units and c
 features are.
 
 A *cut* divides each row by the root of its degree (its products with all rows) before the main
-directions are found: they are those of the normalised cut of the graph whose edges are the rows'
+directions are found: they are those of the normalized cut of the graph whose edges are the rows'
 products. Rows are brought to length one afterwards, where the degree cancels out, so new rows need
 none.
 """

@@ -51,13 +51,13 @@ class LinearMap:
 
 @dataclass(frozen=True)
 class KernelMap:
-    """Kernel values with the known rows, centred, times coefficients."""
+    """Kernel values with the known rows, centered, times coefficients."""
 
     kernel: Kernel
     params: dict[str, Any]
     known: Rows | None  #: None where kernel values are given instead of rows
     coefficients: NDArray[np.float64]  #: (n, r)
-    shares: NDArray[np.float64] | None  #: (n,) of the known rows in the mean; None: not centred
+    shares: NDArray[np.float64] | None  #: (n,) of the known rows in the mean; None: not centered
     means: NDArray[np.float64] | None  #: (n,) mean kernel value with each of them
     normalized: bool
 
