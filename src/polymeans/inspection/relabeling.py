@@ -120,10 +120,10 @@ def _permute(model: Any, order: NDArray[np.int64], *names: str) -> None:
 
 def _plain(model: Any, label_order: Any) -> Any:
     order = _order(label_order, model.labels_, len(model.cluster_centers_))
-    names = ("cluster_centers_", "cluster_weights_", "_seen_means", "_given", "sparse_centers_")
+    names = ("cluster_centers_", "cluster_weights_", "_seen_means", "_given", "sparse_centroids_")
     _permute(model, order, *names)
-    if hasattr(model, "sparse_centers_"):
-        model.operator_ = FastOperator([sp.csr_array(model.sparse_centers_)])
+    if hasattr(model, "sparse_centroids_"):
+        model.operator_ = FastOperator([sp.csr_array(model.sparse_centroids_)])
     model.labels_ = _renamed(model.labels_, order)
     return model
 

@@ -153,13 +153,13 @@ QUICK = Structure(
 
 def _derived_centers(state: dict[str, Any]) -> Any:
     """Centroids of an L1KMeans from its sparse part, as the fit computes them."""
-    sparse, offset = state["sparse_centers_"].toarray(), state["offset_"]
+    sparse, offset = state["sparse_centroids_"].toarray(), state["offset_"]
     return (sparse + offset).astype(sparse.dtype) if offset.any() else sparse
 
 
 def _is_affordable(state: dict[str, Any]) -> bool:
     """Whether the dense centroids take a bounded multiple of what their parts take."""
-    sparse, offset = state["sparse_centers_"], state["offset_"]
+    sparse, offset = state["sparse_centroids_"], state["offset_"]
     return math.prod(sparse.shape) <= 2**20 + 64 * (sparse.nnz + sparse.shape[0] + len(offset))
 
 
@@ -182,7 +182,7 @@ L1 = Structure(
     {
         **_FEATURES,
         "cluster_centers_": Array("rows", ("k", "d")),
-        "sparse_centers_": Matrix(("k", "d")),
+        "sparse_centroids_": Matrix(("k", "d")),
         "offset_": Array("rows", ("d",)),
         "radius_": Number(),
         "labels_": Array("i4", ("n",), below="k"),

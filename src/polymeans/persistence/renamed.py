@@ -9,6 +9,7 @@ from typing import Any
 
 #: Of each class: earlier names of parameters and attributes, and the present ones.
 _NAMES: dict[str, dict[str, str]] = {
+    "L1KMeans": {"sparse_centers_": "sparse_centroids_"},
     "NonRedundantKMeans": {
         "candidates_": "_candidates",
         "centers_per_view_": "centroids_per_view_",

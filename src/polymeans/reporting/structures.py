@@ -48,8 +48,8 @@ def structure_of(
         return _grid(model, table, atlas)
     if hasattr(model, "factors_"):
         return _factors(model, list(model.factors_), "factors")
-    if hasattr(model, "sparse_centers_"):
-        return _factors(model, [model.sparse_centers_], "sparse")
+    if hasattr(model, "sparse_centroids_"):
+        return _factors(model, [model.sparse_centroids_], "sparse")
     if hasattr(model, "centroids_per_view_"):
         return _views(model, joint)
     if hasattr(model, "centroids_in_space_"):
