@@ -4,6 +4,7 @@ Backgrounds are transparent and lines of a middle gray, so that one picture suit
 pages. Each panel is a fit of the estimator that it stands for.
 """
 
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -173,8 +174,27 @@ def draw_speed() -> None:
     plt.close(figure)
 
 
+#: Pictures of guides: the example that draws them, and which of its figures.
+GUIDES = {
+    "khatri_rao": ("plot_stick_figures", 2),
+    "nonredundant": ("plot_nonredundant_letters", 2),
+    "quick": ("plot_quick_digits", 1),
+    "transformed": ("plot_transformed_text", 1),
+}
+
+
+def draw_guides() -> None:
+    """Run examples, and keep one figure of each."""
+    for guide, (example, number) in GUIDES.items():
+        runpy.run_path(str(FOLDER.parents[1] / "examples" / f"{example}.py"))
+        figure = plt.figure(plt.get_fignums()[number - 1])
+        figure.savefig(FOLDER / f"guide-{guide}.png", dpi=90)
+        plt.close("all")
+
+
 if __name__ == "__main__":
     plt.switch_backend("Agg")
+    draw_guides()
     draw_cards()
     draw_overview()
     draw_speed()

@@ -341,7 +341,10 @@ class TransformedKMeans(CentroidEstimator):
         self._check_has_space("components_", AttributeError)
         if self.cluster_centers_ is None:
             kernel = self._space.map.kernel
-            raise AttributeError(f"components_ are not finite for kernel={kernel!r}.")
+            raise AttributeError(
+                f"components_ would be infinitely long for kernel={kernel!r}. Use transform, which "
+                "maps rows into the learned space without them."
+            )
         return self._space.for_features(self._learned_metric.matrix())
 
     def _check_has_space(self, name: str, error: type[Exception] = NotImplementedError) -> None:

@@ -71,7 +71,8 @@ class KernelMap:
             if not np.isfinite(values).all():
                 raise ValueError(
                     f"kernel={self.kernel!r} gives values that are not finite numbers for rows of "
-                    "X, which may be too large to be squared beside those of the fit."
+                    "X, which may be too large to be squared beside those of the fit. Scale them "
+                    "as the rows of the fit, or drop rows that are far larger."
                 )
             if self.shares is not None:
                 assert self.means is not None
