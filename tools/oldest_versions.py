@@ -1,8 +1,9 @@
 """Test with the oldest dependencies that pyproject.toml allows.
 
-``python tools/oldest_versions.py`` makes an environment in a temporary folder, installs exactly the lower bounds of the core
-dependencies there (the oldest with a wheel for this Python, where the bound itself has none), and
-runs a short selection of the tests without extras. Takes some minutes and needs a package index.
+``python tools/oldest_versions.py`` makes an environment in a temporary folder, installs exactly the
+lower bounds of the core dependencies there (the oldest with a wheel for this Python, where the
+bound itself has none), and runs a short selection of the tests without extras. It takes some
+minutes and needs a package index.
 """
 
 import argparse

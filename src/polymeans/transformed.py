@@ -37,7 +37,8 @@ from polymeans.parameters.transformed import (
 from polymeans.spaces.beginning import begin
 from polymeans.spaces.embedding import prepared
 from polymeans.spaces.fitting import Fitting, Ridge
-from polymeans.spaces.learned_metric import LearnedMetric, exchange_rows
+from polymeans.spaces.learned_metric import exchange_rows
+from polymeans.spaces.learned_vectors import learned_vectors
 from polymeans.spaces.state import put_together, taken_apart
 
 
@@ -465,31 +466,10 @@ class TransformedKMeans(CentroidEstimator):
     def _learned(
         self, codebook: LearnedMetricCodebook, labels: NDArray[np.int32], state: TransformedState
     ) -> dict[str, Any]:
-        """The metric, and the centers of clusters of these labels."""
-        fitting = state.fitting
-        slopes = codebook.slopes
-        if fitting.space is None:
-            slopes = state.frame.external_directions(slopes)
-        vectors: dict[str, Any] = {
-            "_slopes": np.ascontiguousarray(slopes.T),
-            "_offsets": codebook.offsets.copy(),
-            "_space": fitting.space,
-            "_learned_metric": None,
-            "_unit": fitting.unit,
-            "_origin": fitting.origin,
-            "metric_": "cosine" if fitting.spec.spherical else "euclidean",
-            "n_components_": fitting.n_dims,
-            "centroids_in_space_": None,
-            "cluster_centers_": None,
-        }
-        if fitting.space is not None:
-            scale = np.sqrt(fitting.space.squares + fitting.rho)
-            metric = LearnedMetric(scale, codebook.weighted, fitting.rho)
-            vectors["_learned_metric"], vectors["n_components_"] = metric, len(scale)
-            inside = metric.transform(codebook.means * scale)
-            vectors["centroids_in_space_"] = inside * fitting.space.length
+        """The metric, and the centroids of clusters of these labels."""
+        vectors = learned_vectors(state.fitting, codebook, state.frame)
         if self.kernel is None:
-            vectors["cluster_centers_"] = fitting.input_means(
+            vectors["cluster_centers_"] = state.fitting.input_means(
                 labels, state.runner.weights, self.n_clusters
             )
         return vectors
