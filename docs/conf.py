@@ -41,7 +41,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "polymeans"},
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
@@ -65,6 +65,7 @@ autodoc_typehints = "none"  # the numpydoc sections say it in words
 autodoc_inherit_docstrings = True
 numpydoc_show_class_members = False  # the template of a class shows all methods
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"  # fit(), not KMeans.fit(): the margin is narrow
 
 # References to other projects become links if their inventories can be fetched. Builds without a
 # network, such as the test of this site, leave them as plain names.
