@@ -23,6 +23,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.doctest",
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx_design",
@@ -93,6 +94,15 @@ sphinx_gallery_conf = {
 }
 
 
+def literal_shapes(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """In "of shape (n_samples, n_clusters_)", keep names that end with an underscore from links."""
+    for number, line in enumerate(lines):
+        if " shape (" in line or " shapes (" in line:
+            lines[number] = re.sub(r"(?<![`\w])(\w+_)(?=[,)])", r"``\1``", line)
+
+
 def plain_references(
     app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
@@ -108,4 +118,5 @@ def plain_references(
 
 def setup(app: Any) -> None:
     """Connect what this file adds."""
+    app.connect("autodoc-process-docstring", literal_shapes, priority=100)  # before numpydoc
     app.connect("autodoc-process-docstring", plain_references, priority=900)
