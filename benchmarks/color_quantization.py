@@ -1,4 +1,4 @@
-"""Twelve vectors as a codebook for the colours of a photograph (Khatri-Rao paper, Figure 9)."""
+"""Twelve vectors as a codebook for the colors of a photograph (Khatri-Rao paper, Figure 9)."""
 
 import statistics
 import time

@@ -2,7 +2,7 @@
 
 The paper prints the best of 20 runs and scores labels of an unconstrained k-means in the final
 latent space. Here every seed counts, and the labels that are scored are those of the protocentroids
-that are counted; the paper's way of scoring is a further column. Constants of ``start="graph"``
+that are counted; the paper's way of scoring is a further column. Constants of ``init="graph"``
 were chosen while looking at the first block, so a second one has data they were not chosen on.
 """
 
@@ -196,7 +196,7 @@ def _as_published(options: Any, report: Report) -> None:
             network = {"hidden_sizes": (1024, 512, 256), "activation": "leaky_relu", "tol": None}
             if options.quick:
                 network |= {"pretrain_epochs": 40, "max_epochs": 40}
-            model, seconds = _fit(_new(method, case.sizes, 0, start="latent", **network), X)
+            model, seconds = _fit(_new(method, case.sizes, 0, init="latent", **network), X)
             rows.append(
                 {
                     "": case.name,
@@ -212,7 +212,7 @@ def _as_published(options: Any, report: Report) -> None:
     if rows:
         epochs = "40 + 40" if options.quick else "150 + 150"
         report.table(
-            f'The paper\'s procedure (start="latent", its network, {epochs} epochs, one seed)',
+            f'The paper\'s procedure (init="latent", its network, {epochs} epochs, one seed)',
             rows,
             "ARI/ACC/NMI; the protocentroids are searched for in the space they are used in",
         )
@@ -241,7 +241,7 @@ def _elsewhere(options: Any, report: Report, n_seeds: int) -> None:
             row[method] = _middle([_nmi(y, model.labels_) for model in fits])
         epochs = {"pretrain_epochs": 40, "max_epochs": 40} if options.quick else {}
         for method in METHODS[2:]:
-            model, _ = _fit(_new(method, case.sizes, 0, start="latent", **epochs), X)
+            model, _ = _fit(_new(method, case.sizes, 0, init="latent", **epochs), X)
             row[f"{method} latent"] = _nmi(y, model.labels_)
         wanted = max(row["teacher"], row["k-means"]) - 0.02
         missed = [method for method in METHODS[:2] if row[method] < wanted]

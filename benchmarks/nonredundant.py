@@ -124,10 +124,10 @@ def cost(X: np.ndarray, labels: np.ndarray, bases: list[np.ndarray]) -> float:
 
     As a share of the whole scatter: that does not depend on how whitened rows are scaled.
     """
-    centred = X - X.mean(axis=0)
-    total = rest = float(np.square(centred).sum())
+    centered = X - X.mean(axis=0)
+    total = rest = float(np.square(centered).sum())
     for column, basis in zip(labels.T, bases):
-        inside = centred @ basis
+        inside = centered @ basis
         about = inside.copy()
         for label in np.unique(column):
             about[column == label] -= inside[column == label].mean(axis=0)

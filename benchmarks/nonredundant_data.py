@@ -16,8 +16,8 @@ Labeled = tuple[np.ndarray, np.ndarray]  #: rows and the known labelings, one co
 
 def whitened(X: np.ndarray, n_components: int) -> np.ndarray:
     """The first principal components, each with variance one."""
-    centred = X - X.mean(axis=0)
-    left = np.linalg.svd(centred, full_matrices=False)[0][:, :n_components]
+    centered = X - X.mean(axis=0)
+    left = np.linalg.svd(centered, full_matrices=False)[0][:, :n_components]
     return left * np.sqrt(len(X))
 
 

@@ -153,7 +153,7 @@ def _entered(name: str, make: Make, X: np.ndarray, starts: list[Start]) -> Entra
 
 
 def _about_means(X: np.ndarray, labels: np.ndarray) -> float:
-    """Loss about the means of labelled rows."""
+    """Loss about the means of labeled rows."""
     total = 0.0
     for label in np.unique(labels):
         rows = X[labels == label].astype(np.float64)
@@ -278,7 +278,7 @@ def _draw_objectives(traces: dict[Case, tuple[Start, dict[str, Entrant]]], repor
         for name in (OURS, SCHEME):
             trace = entrants[name].trace / start.inertia
             ax.plot(range(len(trace)), trace, marker=".", label=name)
-        ax.axhline(1.0, color="grey", ls="--", label="k-means")
+        ax.axhline(1.0, color="gray", ls="--", label="k-means")
         ax.set(title=case.name, xlabel="iteration", ylabel="loss over that of k-means")
     axes[0, 0].legend()
     for ax in axes.flat[len(traces) :]:

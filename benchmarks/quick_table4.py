@@ -1,6 +1,6 @@
 """Table 4 of the QuicK-means paper: what clusters with few non-zeros are good for.
 
-At the paper's numbers of non-zeros (its sparsity level 3): classification by the nearest neighbour
+At the paper's numbers of non-zeros (its sparsity level 3): classification by the nearest neighbor
 inside the query's cluster, Nyström features with the centroids as landmarks (error of the kernel
 matrix, and a linear SVM on them), agreement of clusters with classes, and the time of ``predict``.
 Beside k-means and Sculley's sparse centroids stand landmarks drawn at random and those of a
@@ -99,14 +99,14 @@ def _seed(case: Case, split: Split, seed: int) -> dict[str, Figures]:
     # Signs make sense about the mean of the rows; the paper's code subtracts it for everybody, but
     # the RBF kernel does not notice.
     mean = split.X.mean(axis=0)
-    centred = Split(split.X - mean, split.y, split.X_test - mean, split.y_test)
+    centered = Split(split.X - mean, split.y, split.X_test - mean, split.y_test)
     landmarks[HADAMARD_MEANS] = HadamardNystroem(seeds=plain.cluster_centers_ - mean, **common)
     # scikit-learn divides by singular values that float32 does not know.
     some, exact = slice(MOST_SVM_ROWS), np.float64
     doubled = Split(
         split.X[some].astype(exact), split.y[some], split.X_test.astype(exact), split.y_test
     )
-    rows = {UNIFORM: doubled, HADAMARD: centred, HADAMARD_MEANS: centred}
+    rows = {UNIFORM: doubled, HADAMARD: centered, HADAMARD_MEANS: centered}
     figures = {
         name: _kernel_figures(model, rows.get(name, split), seed)
         for name, model in landmarks.items()
@@ -172,7 +172,7 @@ def _times_faster(X: np.ndarray, plain: Any, quick: Any) -> float:
 # --- tables ----------------------------------------------------------------------------------
 
 _NOTE = (
-    "means of the seeds, beside or below them the paper; 1-NN: accuracy of the nearest neighbour "
+    "means of the seeds, beside or below them the paper; 1-NN: accuracy of the nearest neighbor "
     "inside the query's cluster, on the rows kept back; Nystroem error: relative, of the RBF "
     f"kernel of {ERROR_ROWS} rows; SVM: accuracy of LinearSVC on these features, fitted to at most "
     f"{MOST_SVM_ROWS} rows; AMI: of clusters and classes, rows of the fit; predict: time of "

@@ -1,9 +1,9 @@
 """
-Twelve vectors for the colours of a photograph
+Twelve vectors for the colors of a photograph
 ==============================================
 
-Colour quantization paints a photograph with few colours. k-means stores each of them. Here two sets
-of six vectors are stored, and the palette is all their sums, or all their products: 36 colours from
+Color quantization paints a photograph with few colors. k-means stores each of them. Here two sets
+of six vectors are stored, and the palette is all their sums, or all their products: 36 colors from
 twelve vectors.
 """
 
@@ -32,12 +32,12 @@ sample = pixels[rng.choice(len(pixels), 1000, replace=False)]
 # hues, the other brightnesses. Sums are about as good here.
 
 palettes = {
-    "k-means, 12 colours": KMeans(12, n_init=20, random_state=0),
-    "sums, 6 + 6 vectors, 36 colours": KhatriRaoKMeans((6, 6), random_state=0),
-    "products, 6 + 6 vectors, 36 colours": KhatriRaoKMeans(
+    "k-means, 12 colors": KMeans(12, n_init=20, random_state=0),
+    "sums, 6 + 6 vectors, 36 colors": KhatriRaoKMeans((6, 6), random_state=0),
+    "products, 6 + 6 vectors, 36 colors": KhatriRaoKMeans(
         (6, 6), aggregator="product", random_state=0
     ),
-    "k-means, 36 colours": KMeans(36, n_init=20, random_state=0),
+    "k-means, 36 colors": KMeans(36, n_init=20, random_state=0),
 }
 print(f"inertia over all {len(pixels)} pixels:")
 painted = {}
@@ -49,7 +49,7 @@ for name, model in palettes.items():
 # %%
 # The photograph, repainted
 # -------------------------
-# With twelve colours the red of the columns is missing; with three times as many, from the same
+# With twelve colors the red of the columns is missing; with three times as many, from the same
 # number of vectors, it is not.
 
 figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
@@ -62,8 +62,8 @@ for ax, (name, shown) in zip(axes.flat, panels.items()):
 # %%
 # The palettes
 # ------------
-# Each colour of the table is a combination of the vectors of its row and its column. The second set
-# is drawn as a change, where grey means none. Colours above the range are white, and those without
+# Each color of the table is a combination of the vectors of its row and its column. The second set
+# is drawn as a change, where gray means none. Colors above the range are white, and those without
 # pixels in the sample would be dimmed.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 5), layout="constrained")

@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from polymeans.deep import KhatriRaoIDEC, plot_decoded_centers, plot_latent_map, plot_losses
+from polymeans.deep import KhatriRaoIDEC, plot_decoded_centroids, plot_latent_map, plot_losses
 
 digits = load_digits()
 images = digits.data / 16
@@ -47,7 +47,7 @@ for name, part in (("training", train), ("new", test)):
 # two factors. Neighbors in a row or column share a latent vector.
 
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-plot_decoded_centers(model, image_shape=(8, 8), limits=(0, 1), ax=ax)
+plot_decoded_centroids(model, image_shape=(8, 8), limits=(0, 1), ax=ax)
 
 # %%
 # How the latent space changes

@@ -62,7 +62,7 @@ class IntegerKMeans(KMeans):
 
 
 # %%
-# Grey values of digits
+# Gray values of digits
 # ---------------------
 X = load_digits().data
 free, rounded = (kind(10, random_state=0).fit(X) for kind in (KMeans, IntegerKMeans))

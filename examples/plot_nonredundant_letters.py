@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from polymeans import KMeans, NonRedundantKMeans
 from polymeans.datasets import make_colored_letters
-from polymeans.inspection import plot_view_images, plot_view_information, plot_views
+from polymeans.inspection import plot_view_centroids, plot_view_information, plot_views
 from polymeans.metrics import mutual_information_matrix, view_redundancy
 
 images, known = make_colored_letters(1000, random_state=0)
@@ -34,7 +34,7 @@ for ax, image in zip(axes, images):
 # %%
 # A single clustering
 # -------------------
-# Normalised mutual information is 0 for independent labels, and 1 for the same labels under other
+# Normalized mutual information is 0 for independent labels, and 1 for the same labels under other
 # names. Three clusters of k-means are the colors. Six are not the letters, but a mixture of the
 # groupings.
 
@@ -68,7 +68,7 @@ print(f"agreement with all 72 combinations (adjusted Rand index): {agreement:.2f
 # Centers of a view differ from the mean of all images only in the directions of that view. So
 # letters have the mean color, and colors the mean shape of all letters.
 
-plot_view_images(model, (9, 7, 3))
+plot_view_centroids(model, (9, 7, 3))
 
 # %%
 # Rows in the subspaces

@@ -18,8 +18,8 @@ from sklearn.datasets import load_digits
 
 from polymeans import KMeans, L1KMeans, QuickKMeans
 from polymeans.inspection import (
-    plot_centroid_images,
     plot_factors,
+    plot_matched_centroids,
     plot_objective,
     plot_operations,
 )
@@ -48,7 +48,9 @@ plot_factors(model, ax=ax)
 plain = KMeans(64, random_state=0).fit(X)
 sparse = L1KMeans(64, n_nonzeros=900, offset="median", random_state=0).fit(X)
 _, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
-plot_centroid_images([plain, model, sparse], (8, 8), clusters=range(30), limits=(0, 16), axes=axes)
+plot_matched_centroids(
+    [plain, model, sparse], (8, 8), clusters=range(30), limits=(0, 16), axes=axes
+)
 
 # %%
 # Loss for several budgets

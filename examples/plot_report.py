@@ -58,6 +58,6 @@ plt.show()
 # One file with a map, the table, quality, convergence and parameters. ``images`` shows rows as
 # pictures.
 
-written = report(model, X, names, y=digits.target, images=(8, 8)).save("digits.html")
+written = report(model, X, names, y=digits.target, image_shape=(8, 8)).save("digits.html")
 print(f"{written.name}: {written.stat().st_size / 1e3:.0f} kB")
 print(f"rows of the largest cluster: {np.sum(model.labels_ == 0)}")

@@ -75,7 +75,7 @@ for j in np.argsort(-np.bincount(model.labels_)):
 # ``init="k-means++"`` it begins at seeds. No step raises the objective.
 #
 # On the right, posts after ``transform``, in the two directions in which centers are spread most,
-# coloured by topic. These two show groups of related topics: leisure at the top, science and
+# colored by topic. These two show groups of related topics: leisure at the top, science and
 # computing at the bottom, and "for sale" separately. Topics of a group differ in others of the 24
 # dimensions.
 

@@ -142,6 +142,10 @@ def right_vectors(A, r):
     return np.linalg.svd(A, full_matrices=False)[2][:r].T
 
 
+#: The parameter ``metric`` for rows that count by direction, or do not.
+METRICS = {True: "cosine", False: "euclidean", "auto": "auto"}
+
+
 def directions(X, kind, spherical, r, weights=None):
     """Columns the rows (unit, if spherical) are projected on; None for all coordinates."""
     X = unit(X) if spherical else as_dense(X)
@@ -171,7 +175,7 @@ def embed(X, kind, spherical, r=None, weights=None, rows=None):
 
 
 def embed_kernel(G, r=None, weights=None):
-    """Centred kernel PCA: rows whose inner products are the centred kernel's, r of the columns."""
+    """Centered kernel PCA: rows whose inner products are the centred kernel's, r of the columns."""
     n = len(G)
     w = np.ones(n) if weights is None else weights
     center = np.eye(n) - np.outer(np.ones(n), w / w.sum())

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-GUIDES = sorted((Path(__file__).resolve().parents[1] / "docs" / "guide").glob("*.rst"))
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+GUIDES = [*sorted((DOCS / "guide").glob("*.rst")), DOCS / "tutorial.rst", DOCS / "coming_from.rst"]
 
 
 def prompts(path):
@@ -16,7 +17,7 @@ def prompts(path):
 
 def test_there_are_guides_with_examples():
     found = {path.stem for path in GUIDES if prompts(path)}
-    assert {"khatri_rao", "neighbors_and_kernels", "nonredundant", "quick", "transformed"} <= found
+    assert {"khatri_rao", "nonredundant", "quick", "transformed", "tutorial"} <= found
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)

@@ -127,9 +127,9 @@ def _l1(rng: _Rng, X: NDArray[Any], k: int) -> dict[str, Any]:
 
 def _transformed(rng: _Rng, X: NDArray[Any], k: int) -> dict[str, Any]:
     params: dict[str, Any] = {"n_clusters": k, "n_init": 1}
-    params["embedding"] = [None, "auto", "svd"][rng.integers(3)]
-    params["init"] = str(rng.choice(["k-means", "k-means++", "mixed"]))
-    params["spherical"] = ["auto", False, True][rng.integers(3)]
+    params["embedding"] = [None, "auto", "white", "svd"][rng.integers(4)]
+    params["init"] = str(rng.choice(["auto", "k-means", "k-means++", "mixed"]))
+    params["metric"] = str(rng.choice(["auto", "euclidean", "cosine"]))
     if rng.random() < 0.2:
         params["refine"] = "exchange"
     if rng.random() < 0.2 and params["embedding"] is None and params["init"] != "mixed":

@@ -42,7 +42,7 @@ def public_state(model: Any) -> dict[str, Any]:
         "labels_",
         "cluster_centers_",
         "protocentroids_",
-        "centers_per_view_",
+        "centroids_per_view_",
         "labels_per_view_",
         "inertia_",
         "n_iter_",

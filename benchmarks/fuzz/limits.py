@@ -1,4 +1,4 @@
-"""What the README's footnotes leave out of its guarantees: counted apart, not as failures."""
+"""What the page of guarantees names as exceptions: counted apart, not as failures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -155,7 +155,7 @@ def _labels(case: Case, model: Any, X: Any) -> Iterator[str]:
         yield require(not labels[~some].any(), "rows of zeros have label 0", labels[~some])
     elif kind == "views" and model.whitening_ is None and model.n_views_:
         eps = float(np.finfo(case.X.dtype).eps)
-        for view, centers in enumerate(model.centers_per_view_):
+        for view, centers in enumerate(model.centroids_per_view_):
             lengths = float(np.abs(values.astype(np.longdouble)).max()) + float(
                 np.abs(centers.astype(np.longdouble)).max()
             )
@@ -166,15 +166,15 @@ def _labels(case: Case, model: Any, X: Any) -> Iterator[str]:
                 values, centers, model.labels_per_view_[rows, view], 0.0, excused
             )
             yield require(verdict is None, "labels are nearest", f"view {view}: {verdict}")
-    elif kind == "learned" and model.centers_in_space_ is not None and representable(case):
+    elif kind == "learned" and model.centroids_in_space_ is not None and representable(case):
         inside = np.asarray(model.transform(X))[rows].astype(np.float64)
-        scale = float(np.abs(inside).max()) + float(np.abs(model.centers_in_space_).max())
+        scale = float(np.abs(inside).max()) + float(np.abs(model.centroids_in_space_).max())
         excused = 1e-4 if case.X.dtype == np.float32 else 1e-9
         # Centers of clusters that have no rows are placeholders.
         used, own = np.unique(model.labels_, return_inverse=True)
         verdict = oracles.not_nearest(
             inside,
-            model.centers_in_space_[used],
+            model.centroids_in_space_[used],
             own[rows],
             0.0,
             excused * scale**2 * inside.shape[1],
@@ -473,7 +473,7 @@ def _many_rows(case: Case, model: Any, X: Any) -> Iterator[str]:
 
 def _transform(case: Case, model: Any, X: Any) -> Iterator[str]:
     kind = kind_of(case)
-    if kind == "learned" and model.centers_in_space_ is None:
+    if kind == "learned" and model.centroids_in_space_ is None:
         return
     with watched(refusable=False):
         inside = np.asarray(model.transform(X))

@@ -28,6 +28,7 @@ from polymeans._compat import (
     in_output_container,
     with_callbacks,
 )
+from polymeans._distances import DistancesMixin
 from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState, all_or_nothing, matrices_explained
 from polymeans._hooks import EstimatorHooks
@@ -82,6 +83,7 @@ _POOLED = 2**20
 
 class CentroidEstimator(
     OutputOfParts,
+    DistancesMixin,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,

@@ -115,7 +115,7 @@ class EstimatorHooks(ABC):
         return None
 
     def _inertia_codebook(self, frame: Frame, codebook: BaseCodebook) -> BaseCodebook:
-        """The centroids distances are measured to, given the codebook that labelled the rows."""
+        """The centroids distances are measured to, given the codebook that labeled the rows."""
         return codebook
 
     def _largest_center(self, vectors: Any) -> float:

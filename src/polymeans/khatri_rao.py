@@ -49,7 +49,7 @@ class KhatriRaoKMeans(BatchEstimator):
 
     **Do not use when** clusters have nothing in common: check with
     :func:`polymeans.diagnose_structure`. Products are not invariant to shifts of the data, so
-    centring or standardizing changes the model; sums are.
+    centering or standardizing changes the model; sums are.
 
     **Cost.** Sums: an iteration takes ``n_samples * n_features * Σh`` multiplications and a scan
     that skips most of ``n_samples * Πh`` additions; memory is ``Σh * n_features``. Products: as
@@ -62,15 +62,16 @@ class KhatriRaoKMeans(BatchEstimator):
         Number of protocentroids in each set. One set is plain k-means.
     aggregator : {"sum", "product"}, default="sum"
         How protocentroids combine.
-    init : {"search", "residual", "k-means++", "random", "naive"}, list of arrays or callable, \
-            default="search"
-        Where to begin. "search": many short starts on a summary of the data, improved by swaps,
-        noise and soft annealing, the best carried over; see ``effort``. "residual": the sets one
-        after another, each by k-means on what the others leave. "k-means++": rows far from all
-        centroids so far become centroids one by one. "random": rows. "naive": k-means, whose
-        centroids are then decomposed (:func:`~polymeans.decompose_centroids`). A list of p arrays
-        of shapes (h_q, n_features), or a callable ``init(X, n_protocentroids, random_state)`` that
-        returns one; both make the fit one plain descent.
+    init : {"auto", "search", "residual", "k-means++", "random", "naive"}, list of arrays or \
+            callable, default="auto"
+        Where to begin. "search", which is what "auto" means: many short starts on a summary of the
+        data, improved by swaps, noise and soft annealing, the best carried over; see ``effort``.
+        "residual": the sets one after another, each by k-means on what the others leave.
+        "k-means++": rows far from all centroids so far become centroids one by one. "random": rows.
+        "naive": k-means, whose centroids are then decomposed
+        (:func:`~polymeans.decompose_centroids`). A list of p arrays of shapes (h_q, n_features), or
+        a callable ``init(X, n_protocentroids, random_state)`` that returns one; both make the fit
+        one plain descent.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 10 for "random" and callables, 1
         otherwise.
@@ -172,7 +173,7 @@ class KhatriRaoKMeans(BatchEstimator):
         n_protocentroids: Any = (2, 3),
         *,
         aggregator: str = "sum",
-        init: Any = "search",
+        init: Any = "auto",
         n_init: Any = "auto",
         effort: float = 1.0,
         max_iter: int = 300,
@@ -255,7 +256,7 @@ class KhatriRaoKMeans(BatchEstimator):
 
     def _passes(self) -> int:
         # The search costs some hundred passes over a summary of the rows.
-        return 100 if is_name(self.init, "search") else 1
+        return 100 if is_name(self.init, "auto") or is_name(self.init, "search") else 1
 
     def _check_own_parameters(self) -> None:
         check_parameters(self)
@@ -276,6 +277,8 @@ class KhatriRaoKMeans(BatchEstimator):
         warm = self._warm_vectors(info)
         if warm is not None:
             return warm
+        if is_name(self.init, "auto"):
+            return "search"
         if isinstance(self.init, str) or callable(self.init):
             return self.init
         sets = check_sets(self.init, self._sizes, info.shape[1], info.dtype)

@@ -102,16 +102,16 @@ class L1KMeans(SeededEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centroids, in the dtype of the data.
-    sparse_centers_ : scipy.sparse.csr_array of shape (n_clusters, n_features)
+    sparse_centroids_ : scipy.sparse.csr_array of shape (n_clusters, n_features)
         The same less ``offset_``, without their zeros.
     offset_ : ndarray of shape (n_features,)
         Center of the ball.
     operator_ : FastOperator
-        ``sparse_centers_``, fast on rows: ``operator_.products(X)``.
+        ``sparse_centroids_``, fast on rows: ``operator_.products(X)``.
     radius_ : float
         Radius of the ball the centroids are in.
     n_nonzeros_ : int
-        Non-zeros of ``sparse_centers_``.
+        Non-zeros of ``sparse_centroids_``.
     compression_ : float
         ``n_clusters * n_features / n_nonzeros_``.
     labels_ : ndarray of shape (n_samples,), int32
@@ -242,8 +242,8 @@ class L1KMeans(SeededEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if "sparse_centers_" in vars(self):
-            self.operator_ = FastOperator([self.sparse_centers_])
+        if "sparse_centroids_" in vars(self):
+            self.operator_ = FastOperator([self.sparse_centroids_])
 
     def _center(
         self, means: NDArray[np.float64], shares: NDArray[np.float64]
@@ -272,7 +272,7 @@ class L1KMeans(SeededEstimator):
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "history_": self._history(run),
-            "sparse_centers_": sparse,
+            "sparse_centroids_": sparse,
             "operator_": FastOperator([sparse]),
             "offset_": offset,
             "radius_": float(codebook.radius or 0.0) * frame.unit,

@@ -1,4 +1,4 @@
-"""Nearest neighbours of rows by way of their clusters."""
+"""Nearest neighbors of rows by way of their clusters."""
 
 from polymeans.landmarks.neighbors import ClusterNeighbors
 from polymeans.landmarks.supervised_neighbors import (

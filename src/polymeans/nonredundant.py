@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from polymeans._base import CentroidEstimator, logger
 from polymeans._compat import HAS_CALLBACKS
 from polymeans._fit_state import FitState
-from polymeans._rows import RowsInfo, chunk_by_chunk, is_blocks
+from polymeans._rows import RowsInfo, chunk_by_chunk
 from polymeans._validation import check_range, is_name
+from polymeans._view_coordinates import ViewCoordinates, column_of
 from polymeans.codebooks.aggregation import digits_of, labels_per_set
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.khatri_rao import sets_of
@@ -27,7 +28,6 @@ from polymeans.engine.lloyd import Run
 from polymeans.parameters.nonredundant import (
     check_parameters,
     check_start,
-    columns_of_view,
     sizes_of,
 )
 from polymeans.search.views.automatic import Outcome, automatic_start
@@ -49,7 +49,7 @@ class ViewsState(FitState):
     whitening: Whitening | None = None
 
 
-class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
+class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
     """Several clusterings of the same rows that have no direction in common.
 
     **Idea.** Rows can be grouped in more than one way: images of letters by letter, by color and
@@ -84,10 +84,10 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         says how many, True takes one more than views can need, ``1 + sum(k - 1)`` (16 for
         "auto"). For views that are hidden because another has nearly all of the variance; which
         are found depends on the number of components.
-    init : {"search", "random"} or array-like of shape (n_samples, n_views), default="search"
-        Where to begin. "search": starts in independent and in random subspaces of a sample, and
-        perturbations of the best of them; see ``effort``.
-        "random": k-means in random orthogonal subspaces. An array: labels in each view.
+    init : {"auto", "search", "random"} or array-like of shape (n_samples, n_views), default="auto"
+        Where to begin. "search", which is what "auto" means: starts in independent and in random
+        subspaces of a sample, and perturbations of the best of them; see ``effort``. "random":
+        k-means in random orthogonal subspaces. An array: labels in each view.
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 1, or 10 for "random". Views chosen by
         ``n_clusters="auto"`` are one start in any case.
@@ -129,7 +129,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         Dimensions of each view.
     mean_ : ndarray of shape (n_features,)
         Mean of the rows, where the subspaces meet.
-    centers_per_view_ : list of ndarray of shape (k, n_features)
+    centroids_per_view_ : list of ndarray of shape (k, n_features)
         Centers of each view: they differ only within its subspace and are at the mean otherwise,
         so a row's label in the view is the nearest of them (in whitened coordinates, if
         ``whiten``). ``cluster_centers_`` are those of the view of ``labels_``.
@@ -140,12 +140,12 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         scatter outside of all of them.
     whitening_ : ndarray of shape (n_features, n_components) or None
         Takes rows less their mean to whitened coordinates.
-    candidates_ : list of dict
-        For "auto": all sets of views that were found, the largest ``gain`` (nats over one Gaussian,
-        for the rows of the sample) first, with their ``n_clusters``, their ``redundancy`` (share
+    table_ : ndarray
+        For "auto": one record for each set of views that was found, the largest ``gain`` (nats over
+        one Gaussian, for the rows of the sample) first, with ``n_clusters``, ``redundancy`` (share
         of information that views have in common), the ``information`` (nats) of all labels
         together, the number of principal components and the contrast they were found with, and
-        whether they were ``chosen``. A table of it: ``pandas.DataFrame(model.candidates_)``.
+        whether they were ``chosen``. ``pandas.DataFrame(table_)`` works. Otherwise no records.
     n_iter_ : int
         Iterations of the best start on the data.
     n_parameters_ : int
@@ -192,7 +192,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         *,
         noise_space: bool = True,
         whiten: Any = False,
-        init: Any = "search",
+        init: Any = "auto",
         n_init: Any = "auto",
         effort: float = 1.0,
         resolution: float = 0.1,
@@ -218,8 +218,8 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
     @property
     def cluster_centers_(self) -> NDArray[Any]:
         """Centers of the view that explains most."""
-        check_is_fitted(self, "centers_per_view_")
-        return self.centers_per_view_[self.main_view_] if self.n_views_ else self.mean_[None, :]
+        check_is_fitted(self, "centroids_per_view_")
+        return self.centroids_per_view_[self.main_view_] if self.n_views_ else self.mean_[None, :]
 
     @chunk_by_chunk
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -236,7 +236,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         labels : ndarray of shape (n_samples,)
             Index of the nearest center of that view.
         """
-        return _column(self.predict_views(X), self.main_view_)
+        return column_of(self.predict_views(X), self.main_view_)
 
     @chunk_by_chunk
     def predict_views(self, X: Any) -> NDArray[np.int32]:
@@ -257,7 +257,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
 
     @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
-        """Rows in the coordinates of all views, one after another.
+        """Rows in the subspaces of all views, one after another: coordinates, not distances.
 
         Parameters
         ----------
@@ -276,29 +276,6 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         if self.whitening_ is None:
             return project(X, self.mean_, self.rotation_)
         return project(X, self.mean_, self.whitening_ @ self.rotation_)
-
-    @chunk_by_chunk
-    def transform_view(self, X: Any, view: int) -> NDArray[Any] | Iterator[NDArray[Any]]:
-        """Rows in the coordinates of one view.
-
-        Parameters
-        ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), \
-                Blocks or Dask collection
-            Rows. float32 stays float32; anything else becomes float64.
-        view : int
-            Which one, from 0; negative numbers count from the end.
-
-        Returns
-        -------
-        coordinates : ndarray of shape (n_samples, n_dims_[view])
-            Measured from the mean. For blocks, an iterator of such arrays.
-        """
-        check_is_fitted(self)
-        mine = columns_of_view(view, self.n_dims_)
-        if is_blocks(X):
-            return (np.asarray(part)[:, mine] for part in self.transform(X))
-        return np.asarray(self.transform(X))[:, mine]
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -322,27 +299,6 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         """
         return super().fit_transform(X, y, sample_weight)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of ``transform``: ``view0_dim0``, ``view0_dim1``, ...
-
-        Parameters
-        ----------
-        input_features : Ignored
-            Present by convention.
-
-        Returns
-        -------
-        names : ndarray of str
-            One for each dimension of each view.
-        """
-        check_is_fitted(self)
-        names = [f"view{s}_dim{i}" for s, m in enumerate(self.n_dims_) for i in range(m)]
-        return np.array(names, dtype=object)
-
-    @property
-    def _n_features_out(self) -> int:
-        return sum(self.n_dims_)
-
     _uses_blas = True
     _state_class = ViewsState
 
@@ -353,7 +309,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
 
     def _passes(self) -> int:
         # The search on a sample is taken for a hundred passes over all rows.
-        return 100 if is_name(self.init, "search") else 1
+        return 100 if is_name(self.init, "auto") or is_name(self.init, "search") else 1
 
     def _check_own_parameters(self) -> None:
         check_parameters(self)
@@ -444,7 +400,7 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
             "n_dims_": dims,
             "mean_": mean if whitening is None else whitening.mean,
             "whitening_": None if whitening is None else whitening.matrix,
-            "centers_per_view_": centers,
+            "centroids_per_view_": centers,
             "explained_variance_ratio_": ratio,
         }
 
@@ -459,12 +415,12 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
         check_range("Centers of the views", attributes["_protocentroids"])
         labels = labels_per_set(run.labels, attributes["n_clusters_"])
         attributes |= {
-            "labels_": _column(labels, attributes["main_view_"]),
+            "labels_": column_of(labels, attributes["main_view_"]),
             "labels_per_view_": labels,
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
             "n_parameters_": n_numbers(attributes),
-            "candidates_": state.choice.table if state.choice else [],
+            "_candidates": state.choice.table if state.choice else [],
             "history_": self._history(run),
         }
         run.notes |= {"sizes": state.sizes, "choice": state.choice}
@@ -489,10 +445,3 @@ class NonRedundantKMeans(SummaryOfViews, CentroidEstimator):
                 ConvergenceWarning,
                 stacklevel=3 + HAS_CALLBACKS,
             )
-
-
-def _column(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:
-    """Labels in one view; all the same if there is none."""
-    if labels.shape[1] == 0:
-        return np.zeros(len(labels), dtype=np.int32)
-    return np.ascontiguousarray(labels[:, view])

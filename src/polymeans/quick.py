@@ -68,7 +68,7 @@ class QuickKMeans(SeededEstimator):
     non-zeros and their supports are selected (:func:`polymeans.factorization.factorize`), which
     loses a fraction as much at the same size.
 
-    **Use when** there are many clusters or many features and many rows are labelled after the fit:
+    **Use when** there are many clusters or many features and many rows are labeled after the fit:
     quantization, routing, coarse search, Nystroem landmarks. **Do not use when** d is small (there
     is nothing to save) or labels are needed once: plain :class:`KMeans` is the start of this fit.
 
@@ -92,10 +92,10 @@ class QuickKMeans(SeededEstimator):
         How supports are found. "palm4msa": as in the paper, for comparison.
     centers : {"factored", "means"}, default="factored"
         "factored": the centroids are the product itself. "means": the product only decides
-        labels; ``cluster_centers_`` are the exact means of the labelled rows, and the inertia is
+        labels; ``cluster_centers_`` are the exact means of the labeled rows, and the inertia is
         measured from them, often as low as that of plain k-means.
     offset : {"auto", "zero", "median"}, default="auto"
-        Vector that is common to all centroids; labelling rows takes no longer with it. "median":
+        Vector that is common to all centroids; labeling rows takes no longer with it. "median":
         the median of k-means' centroids; "auto": zero or the median, whichever factorizes better.
     refit : bool, default=True
         False: the factors of converged k-means are kept as they are.
@@ -492,7 +492,7 @@ class QuickKMeans(SeededEstimator):
 
 
 def _means(run: Run, runner: BaseRunner) -> tuple[NDArray[Any], float]:
-    """Means of the labelled rows in the user's coordinates, and the inertia about them."""
+    """Means of the labeled rows in the user's coordinates, and the inertia about them."""
     statistics = runner.statistics_of(run.labels, run.codebook)
     means = runner.frame.external(run.codebook.means(statistics))
     inertia = runner.measure(make_codebook(runner.frame, means))

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import CentroidEstimator
 from polymeans._compat import HAS_CALLBACKS
+from polymeans._distances import distances_between
 from polymeans._fit_state import FitState, warn_of_missing_clusters
 from polymeans._rows import RowsInfo, chunk_by_chunk
 from polymeans._validation import is_name
@@ -37,6 +38,7 @@ from polymeans.spaces.beginning import begin
 from polymeans.spaces.embedding import prepared
 from polymeans.spaces.fitting import Fitting, Ridge
 from polymeans.spaces.learned_metric import exchange_rows
+from polymeans.spaces.learned_vectors import learned_vectors
 from polymeans.spaces.state import put_together, taken_apart
 
 
@@ -51,15 +53,15 @@ class TransformedKMeans(CentroidEstimator):
     """Clusters and the metric in which they are compact, learned together.
 
     **Idea.** Transform the rows so that clusters become as round and tight as they can, cluster,
-    and repeat. Everything but the labels can be eliminated exactly: what is minimised is
+    and repeat. Everything but the labels can be eliminated exactly: what is minimized is
     ``log det(W + rho I)``, W being the scatter within clusters, by steps of k-means in the metric
     of its inverse. Large ``rho`` is plain k-means; small ``rho`` is indifferent to the scale of the
     features and to any linear map of them.
 
-    **Use when** rows are documents (tf-idf): for those the default clusters a normalised-cut
+    **Use when** rows are documents (tf-idf): for those the default clusters a normalized-cut
     embedding of twice as many dimensions as clusters, where the metric helps most. Or when clusters
-    share an elongated shape or features have unlike scales: with ``init="mixed"`` and a small
-    ``rho``.
+    share an elongated shape or features have unlike scales: tables of few features are whitened,
+    so that neither units nor correlations of the features change the result.
 
     **Do not use when** there are hundreds of dimensions left and few rows (``embedding=None`` on
     wide data): every partition looks compact in some metric then, and only k-means' own solutions
@@ -76,28 +78,30 @@ class TransformedKMeans(CentroidEstimator):
         Number of clusters.
     rho : float or "auto", default="auto"
         Scatter added in every direction, larger than 0. A scatter is a sum over rows: it grows
-        with their number and with the square of the features' unit. "auto": a tenth of the mean
-        scatter of a coordinate of the embedding; with ``embedding=None`` the scatter of a row.
-        Directions with less scatter than this count little: where features have very unlike
-        scales, use a smaller one, such as ``0.01 * n_samples`` times the smallest variance that
-        matters, with ``embedding=None`` and ``init="mixed"``.
+        with their number and with the square of the coordinates' unit. "auto" depends on no unit: a
+        hundredth of the scatter of whitened coordinates, a tenth of the mean scatter of a
+        coordinate of another embedding, with ``embedding=None`` the scatter of a row. Directions
+        with less scatter than this count little.
     lam : float, default=None
         The weight of the published objective instead of ``rho``, which is ``lam (1 + mu) / mu``.
     mu : float, default=1.0
         The other weight of the published objective. Without ``lam`` it changes ``objective_`` only.
-    embedding : {"auto", "cut", "svd"} or None, default="auto"
-        Which space to cluster in. "svd": the main directions (centred, unless ``spherical``).
-        "cut": those of the normalised cut of the rows' products, for rows without negative
-        entries; rows count by direction. None: all of it, as published. "auto": "cut" for
-        spherical rows without negative entries, and for kernels without negative values that are
-        the same for each row with itself (such as "rbf"); otherwise "svd".
+    embedding : {"auto", "cut", "white", "svd"} or None, default="auto"
+        Which space to cluster in. "svd": the main directions (centered, unless for "cosine").
+        "cut": those of the normalized cut of the rows' products, for rows without negative
+        entries; rows count by direction. "white": all directions, with variance one in each.
+        None: all of it, as published. "auto": "cut" for directions without negative entries,
+        and for kernels without negative values that are the same for each row with itself (such
+        as "rbf"). For other rows of at most 100 features, four of them for each cluster and
+        feature, "white", unless ``rho``, ``lam`` or ``n_components`` is a number. Otherwise "svd".
     n_components : int or "auto", default="auto"
-        Dimensions of the embedding. "auto": ``2 * n_clusters``; with ``embedding=None`` all, where
-        a number means to truncate (see ``discarded_``).
-    spherical : bool or "auto", default="auto"
-        Bring rows to length one, before and after the embedding. "auto": for rows that look like
-        text, without negative entries and at most a tenth of the others above zero. Rows of zeros
-        do not count then.
+        Dimensions of the embedding. "auto": ``2 * n_clusters``; all with ``embedding="white"`` or
+        None, where a number means to truncate (see ``discarded_``).
+    metric : {"auto", "euclidean", "cosine"}, default="auto"
+        What is compared before a metric is learned. "cosine": only directions, as of
+        :class:`KMeans`: rows are brought to length one, before and after the embedding, and rows of
+        zeros do not count. "auto": "cosine" for rows that look like text, without negative entries
+        and at most a tenth of them above zero; otherwise "euclidean".
     kernel : None, str, callable or "precomputed", default=None
         Cluster in the space of a kernel: any name of
         :func:`sklearn.metrics.pairwise.pairwise_kernels`, a function of two sets of rows that
@@ -113,10 +117,12 @@ class TransformedKMeans(CentroidEstimator):
         gradients with the rows; there is no ``transform`` then. "auto": exact where rows or
         features are few, otherwise Lanczos, and "cg" for the full space of more than 1000 rows and
         features. Kernels choose by the number of rows.
-    init : {"k-means", "k-means++", "mixed"} or array-like of shape (n_samples,), default="k-means"
-        Labels to begin with. "k-means": its solution in the same space. "k-means++": its starting
-        centers only. "mixed": every second start is k-means in the whitened space, for strongly
-        elongated clusters.
+    init : {"auto", "k-means", "k-means++", "mixed"} or array-like of shape (n_samples,), \
+            default="auto"
+        Labels to begin with. "k-means": its solution in the same space, or for whitened rows among
+        standardized features. "k-means++": its starting centroids only. "mixed": every second
+        start is k-means in the whitened space, for strongly elongated clusters. "auto": "mixed"
+        for whitened rows, ten of them for each cluster and dimension; otherwise "k-means".
     n_init : "auto" or int, default="auto"
         Number of starts, of which the best is kept. "auto": 10, or 1 for given labels.
     refine : None or "exchange", default=None
@@ -140,8 +146,8 @@ class TransformedKMeans(CentroidEstimator):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features) or None
-        Means of the clusters' rows (of length one if ``spherical_``). None with a kernel.
-    centers_in_space_ : ndarray of shape (n_clusters, n_components_) or None
+        Means of the clusters' rows (of length one for "cosine"). None with a kernel.
+    centroids_in_space_ : ndarray of shape (n_clusters, n_components_) or None
         Centers among the rows of ``transform``: the nearest one is a row's label. None for
         ``solver="cg"``.
     inertia_ : float
@@ -157,14 +163,14 @@ class TransformedKMeans(CentroidEstimator):
         The weight of the transform in the published objective.
     mu_ : float
         The weight of the scatter within clusters in it.
-    embedding_kind_ : {"cut", "svd"} or None
+    embedding_ : {"cut", "white", "svd"} or None
         The embedding used.
-    spherical_ : bool
+    metric_ : {"euclidean", "cosine"}
         Whether rows count by direction.
     n_components_ : int
         Dimensions of the space.
     discarded_ : float
-        Share of the rows' squared norm (of their scatter, if centred) that the space leaves out.
+        Share of the rows' squared norm (of their scatter, if centered) that the space leaves out.
     n_iter_ : int
         Steps of the best start, without those of the k-means before it.
     n_parameters_ : int
@@ -196,9 +202,11 @@ class TransformedKMeans(CentroidEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2)) * [10, 0.1]
     >>> X[100:, 1] += 1
-    >>> model = TransformedKMeans(2, rho=0.1, init="mixed", random_state=0).fit(X)
+    >>> model = TransformedKMeans(2, random_state=0).fit(X)
     >>> np.bincount(model.labels_[:100]).max(), np.bincount(model.labels_[100:]).max()
     (np.int64(100), np.int64(100))
+    >>> model.embedding_, bool(np.all(model.labels_ == model.fit(X * [1e-3, 1e3]).labels_))
+    ('white', True)
     """
 
     def __init__(
@@ -210,12 +218,12 @@ class TransformedKMeans(CentroidEstimator):
         mu: float = 1.0,
         embedding: str | None = "auto",
         n_components: Any = "auto",
-        spherical: Any = "auto",
+        metric: str = "auto",
         kernel: Any = None,
         kernel_params: dict[str, Any] | None = None,
         algorithm: str = "profile",
         solver: str = "auto",
-        init: Any = "k-means",
+        init: Any = "auto",
         n_init: Any = "auto",
         refine: str | None = None,
         max_iter: int = 300,
@@ -230,7 +238,7 @@ class TransformedKMeans(CentroidEstimator):
         self.mu = mu
         self.embedding = embedding
         self.n_components = n_components
-        self.spherical = spherical
+        self.metric = metric
         self.kernel = kernel
         self.kernel_params = kernel_params
         self.algorithm = algorithm
@@ -246,7 +254,7 @@ class TransformedKMeans(CentroidEstimator):
 
     @chunk_by_chunk
     def transform(self, X: Any) -> NDArray[Any] | Iterator[NDArray[Any]]:
-        """Rows in the learned space, where Euclidean distances are the learned metric.
+        """Rows in the learned space, where the learned metric is Euclidean: no distances.
 
         Parameters
         ----------
@@ -269,6 +277,10 @@ class TransformedKMeans(CentroidEstimator):
         with self._threads(n_multiplications(X, self._n_centroids)):
             inside = self._space.coordinates(X)
             return self._learned_metric.transform(inside) * self._space.length
+
+    def _distances(self, X: Any) -> NDArray[Any]:
+        inside = self._transformed(X, "distances")
+        return distances_between(inside, self.centroids_in_space_, X.dtype)
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -314,14 +326,14 @@ class TransformedKMeans(CentroidEstimator):
 
     def _measured(self, X: Any, weights: NDArray[np.float64]) -> ExactSum:
         inside = self._transformed(X, "score")
-        own = self.centers_in_space_[self._label(X, weights)[0]]
+        own = self.centroids_in_space_[self._label(X, weights)[0]]
         return ExactSum.of(np.array([2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))]))
 
     @property
     def components_(self) -> NDArray[np.float64]:
         """The learned transform as a matrix, formed at each access.
 
-        Without ``spherical_`` rows it applies to centred rows themselves, ``transform(X) =
+        Unless ``metric_`` is "cosine" it applies to centered rows themselves, ``transform(X) =
         (X - X.mean(axis=0)) @ components_.T``, and has one column for each feature. Rows brought to
         length one in the embedding are transformed after that: it has as many columns as the
         embedding then.
@@ -330,7 +342,10 @@ class TransformedKMeans(CentroidEstimator):
         self._check_has_space("components_", AttributeError)
         if self.cluster_centers_ is None:
             kernel = self._space.map.kernel
-            raise AttributeError(f"components_ are not finite for kernel={kernel!r}.")
+            raise AttributeError(
+                f"components_ would be infinitely long for kernel={kernel!r}. Use transform, which "
+                "maps rows into the learned space without them."
+            )
         return self._space.for_features(self._learned_metric.matrix())
 
     def _check_has_space(self, name: str, error: type[Exception] = NotImplementedError) -> None:
@@ -439,7 +454,7 @@ class TransformedKMeans(CentroidEstimator):
             if self._space is not None:
                 inside = self._space.coordinates(X) / self._learned_metric.scale
             else:
-                inside = prepared(X, self._unit, self.spherical_)
+                inside = prepared(X, self._unit, self.metric_ == "cosine")
                 inside = inside if self._origin is None else inside - self._origin
             return linear_labels(inside, self._slopes, self._offsets), nothing
 
@@ -451,22 +466,10 @@ class TransformedKMeans(CentroidEstimator):
     def _learned(
         self, codebook: LearnedMetricCodebook, labels: NDArray[np.int32], state: TransformedState
     ) -> dict[str, Any]:
-        """The metric, and the centers of clusters of these labels."""
-        fitting = state.fitting
-        slopes = codebook.slopes
-        if fitting.space is None:
-            slopes = state.frame.external_directions(slopes)
-        vectors: dict[str, Any] = {
-            "_slopes": np.ascontiguousarray(slopes.T),
-            "_offsets": codebook.offsets.copy(),
-            "_space": fitting.space,
-            "_unit": fitting.unit,
-            "_origin": fitting.origin,
-            "spherical_": fitting.spec.spherical,
-            "cluster_centers_": None,
-        } | fitting.in_space(codebook)
+        """The metric, and the centroids of clusters of these labels."""
+        vectors = learned_vectors(state.fitting, codebook, state.frame)
         if self.kernel is None:
-            vectors["cluster_centers_"] = fitting.input_means(
+            vectors["cluster_centers_"] = state.fitting.input_means(
                 labels, state.runner.weights, self.n_clusters
             )
         return vectors
@@ -481,7 +484,7 @@ class TransformedKMeans(CentroidEstimator):
             | fitting.objective_values(run.inertia)
             | {
                 "labels_": run.labels,
-                "embedding_kind_": None if space is None else space.kind,
+                "embedding_": None if space is None else space.kind,
                 "discarded_": 0.0 if space is None else space.discarded,
                 "n_iter_": run.n_iter,
                 "n_parameters_": int(run.codebook.n_parameters),

@@ -7,7 +7,7 @@ from polymeans.deep import (
     DKM,
     KhatriRaoDKM,
     KhatriRaoIDEC,
-    plot_decoded_centers,
+    plot_decoded_centroids,
     plot_latent_map,
     plot_losses,
     plot_network_sizes,
@@ -26,12 +26,14 @@ def axes():
 @pytest.mark.parametrize("shape", [None, (2, 3)])
 def test_decoded_centers(shape):
     X = blobs()
-    free = plot_decoded_centers(DKM(4, **QUICK).fit(X), image_shape=shape, ax=axes())
+    free = plot_decoded_centroids(DKM(4, **QUICK).fit(X), image_shape=shape, ax=axes())
     assert len(free.images) == 1
-    grid = plot_decoded_centers(KhatriRaoDKM((2, 2), **QUICK).fit(X), image_shape=shape, ax=axes())
+    grid = plot_decoded_centroids(
+        KhatriRaoDKM((2, 2), **QUICK).fit(X), image_shape=shape, ax=axes()
+    )
     assert len(grid.images) == 3
     three = KhatriRaoIDEC((2, 2, 2), **QUICK).fit(X)
-    assert len(plot_decoded_centers(three, image_shape=shape, ax=axes()).images) == 1
+    assert len(plot_decoded_centroids(three, image_shape=shape, ax=axes()).images) == 1
 
 
 def test_losses_name_the_phases():

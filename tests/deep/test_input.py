@@ -55,7 +55,7 @@ def test_containers_give_the_labels_of_arrays(model, container):
 def test_blocks(start):
     X = blobs(300)
     source = blocks.from_sequence(X, block_rows=70)
-    options = QUICK | {"distill_epochs": 30, "pretrain_epochs": 10, "start": start}
+    options = QUICK | {"distill_epochs": 30, "pretrain_epochs": 10, "init": start}
     model = KhatriRaoIDEC((2, 2), **options).fit(source)
     np.testing.assert_array_equal(model.predict(source), model.labels_)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
@@ -87,13 +87,13 @@ def test_extreme_units_are_learned_like_any_other(unit):
     model = IDEC(4, **options).fit(unit * X)
     assert np.isfinite(model.transform(unit * X)).all()
     assert np.mean(plain.labels_ == model.labels_) > 0.95
-    assert np.isfinite(model.decoded_centers_).all()
+    assert np.isfinite(model.decoded_centroids_).all()
 
 
 def test_more_features_than_rows():
     X = np.random.default_rng(0).normal(size=(30, 200)) + 5
     model = KhatriRaoDKM((2, 2), **QUICK).fit(X)
-    assert model.decoded_centers_.shape == (4, 200)
+    assert model.decoded_centroids_.shape == (4, 200)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     assert model._network.encoder[0].weight.shape == (16, 200)
 
@@ -171,10 +171,9 @@ LINEAR = torch.nn.Linear
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"start": "best"}, ValueError, "start must be one of"),
-        ({"start_labels": [0, 1]}, ValueError, "start_labels"),
-        ({"start_labels": np.full(90, 4)}, ValueError, "start_labels must have labels from 0"),
-        ({"start_labels": np.zeros(90), "start": "latent"}, ValueError, "start_labels was given"),
+        ({"init": "best"}, ValueError, "init must be one of"),
+        ({"init": [0, 1]}, ValueError, "init"),
+        ({"init": np.full(90, 4)}, ValueError, "init must have labels from 0"),
         ({"n_init": 0}, ValueError, "n_init"),
         ({"autoencoder": "sparse"}, ValueError, "autoencoder must be one of"),
         ({"autoencoder": LINEAR(6, 2)}, TypeError, "pair of torch.nn.Module"),

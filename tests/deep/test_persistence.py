@@ -19,10 +19,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 MODELS = [
     *quick_models(),
-    KhatriRaoDKM((2, 2), aggregator="product", start="latent", **QUICK),
+    KhatriRaoDKM((2, 2), aggregator="product", init="latent", **QUICK),
     KhatriRaoIDEC((2, 2, 2), autoencoder="convolutional", image_shape=(2, 3), **QUICK),
     DKM(4, autoencoder="hadamard", **(QUICK | {"hidden_sizes": (20, 12)})),
-    DKM(4, start_labels=np.arange(90) % 4, dtype="float64", **QUICK),
+    DKM(4, init=np.arange(90) % 4, dtype="float64", **QUICK),
 ]
 
 

@@ -48,7 +48,7 @@ def test_poses_of_stick_figures_are_recovered_by_the_grid(estimator):
     np.testing.assert_array_equal(model.labels_, model.predict(images))
     np.testing.assert_array_equal(model.labels_, np.ravel_multi_index(model.protolabels_.T, (3, 3)))
     # Decoded centroids look like the mean image of their cluster.
-    for cell, picture in enumerate(model.decoded_centers_):
+    for cell, picture in enumerate(model.decoded_centroids_):
         mean = images[model.labels_ == cell].mean(axis=0)
         assert np.corrcoef(picture, mean)[0, 1] > 0.95
     # Labels of new rows.
@@ -59,9 +59,9 @@ def test_poses_of_stick_figures_are_recovered_by_the_grid(estimator):
 def test_the_start_in_the_latent_space():
     images, poses = stick_figures()
     options = {"hidden_sizes": (64, 32), "pretrain_epochs": 60, "max_epochs": 10, "n_threads": 1}
-    free = IDEC(9, start="latent", random_state=0, **options).fit(images)
+    free = IDEC(9, init="latent", random_state=0, **options).fit(images)
     assert adjusted_rand_score(poses, free.labels_) > 0.7
-    grid = KhatriRaoDKM((3, 3), start="latent", random_state=0, **options).fit(images)
+    grid = KhatriRaoDKM((3, 3), init="latent", random_state=0, **options).fit(images)
     assert grid.start_source_ == "latent space"
     assert adjusted_rand_score(grid.start_labels_, grid.labels_) > 0.7
     assert list(dict.fromkeys(grid.history_["phase"])) == ["pretraining", "self-training"]
@@ -87,7 +87,7 @@ def test_given_labels_are_learned_on_any_grid(sizes, aggregator):
     model = KhatriRaoIDEC(
         sizes,
         aggregator=aggregator,
-        start_labels=labels,
+        init=labels,
         hidden_sizes=(64,),
         distill_epochs=400,
         n_threads=1,
@@ -112,7 +112,7 @@ def test_labels_centroids_and_scores_agree(model):
     np.testing.assert_allclose(model.score(X), -model.objective_, rtol=1e-12)
     error = np.mean((model.reconstruct(X) - X) ** 2)
     np.testing.assert_allclose(model.reconstruction_error_, error, rtol=1e-5)
-    np.testing.assert_array_equal(model.decoded_centers_, model.decode(model.cluster_centers_))
+    np.testing.assert_array_equal(model.decoded_centroids_, model.decode(model.cluster_centers_))
     assert np.isfinite(model.history_["loss"]).all()
     assert model.history_.dtype.names[0] == "phase"
 
@@ -125,7 +125,7 @@ def test_labels_centroids_and_scores_agree(model):
 @pytest.mark.parametrize("model", quick_models(), ids=lambda model: type(model).__name__)
 def test_same_seed_same_bits(model, start):
     X = blobs()
-    model = clone(model).set_params(start=start)
+    model = clone(model).set_params(init=start)
     assert_same_bits(clone(model).fit(X), clone(model).fit(X))
 
 
@@ -208,7 +208,7 @@ def test_restarts_share_an_autoencoder_unless_asked_otherwise():
     )
     own = IDEC(4, n_init=2, pretrain_once=False, **QUICK).fit(X)
     assert np.isfinite(own.objective_)
-    mixed = IDEC(4, n_init=2, start="mixed", **QUICK).fit(X)
+    mixed = IDEC(4, n_init=2, init="mixed", **QUICK).fit(X)
     assert mixed.start_source_ in ("spectral", "k-means", "latent space")
 
 

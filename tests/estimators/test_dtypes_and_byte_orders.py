@@ -25,7 +25,7 @@ MODELS = {
     "L1KMeans": L1KMeans(3, random_state=0),
     "NonRedundantKMeans": NonRedundantKMeans((2, 2), random_state=0, effort=0.1),
     "TransformedKMeans": TransformedKMeans(3, random_state=0, n_init=1),
-    "TransformedKMeans, spherical": TransformedKMeans(3, spherical=True, random_state=0, n_init=1),
+    "TransformedKMeans, spherical": TransformedKMeans(3, metric="cosine", random_state=0, n_init=1),
     "TransformedKMeans, cg": TransformedKMeans(
         3, embedding=None, solver="cg", random_state=0, n_init=1
     ),

@@ -93,23 +93,23 @@ def test_objective_never_rises_and_everything_agrees(blobs, documents, budget, o
         assert model.inertia_ <= inertias[-1] * (1 + 1e-9)
         assert model.inertia_ == pytest.approx(-model.score(X), rel=1e-6)
         np.testing.assert_array_equal(model.predict(X), model.labels_)
-        assert model.cluster_centers_.dtype == model.sparse_centers_.dtype == X.dtype
+        assert model.cluster_centers_.dtype == model.sparse_centroids_.dtype == X.dtype
         scale = np.abs(model.cluster_centers_).max()
         np.testing.assert_allclose(
-            model.sparse_centers_.toarray() + model.offset_,
+            model.sparse_centroids_.toarray() + model.offset_,
             model.cluster_centers_,
             atol=1e-6 * scale,
         )
-        assert model.n_nonzeros_ == model.sparse_centers_.nnz
+        assert model.n_nonzeros_ == model.sparse_centroids_.nnz
         assert model.n_parameters_ == model.n_nonzeros_ + np.count_nonzero(model.offset_)
         assert model.inertia_ >= model.kmeans_inertia_ * (1 - 1e-9)
         assert model.compression_ == model.cluster_centers_.size / model.n_nonzeros_
-        norms = np.abs(model.sparse_centers_.toarray()).sum(axis=1)
+        norms = np.abs(model.sparse_centroids_.toarray()).sum(axis=1)
         assert (norms <= model.radius_ * (1 + 1e-5)).all()
         if budget is not None:
             assert model.n_nonzeros_ <= budget
         assert model.n_nonzeros_ < model.cluster_centers_.size
-        assert isinstance(model.sparse_centers_, sp.csr_array)
+        assert isinstance(model.sparse_centroids_, sp.csr_array)
 
 
 def test_centroids_are_projected_means(blobs):

@@ -46,7 +46,7 @@ def test_views_near_the_largest_number_are_right_or_refused(seed, refused):
             model.fit(X)
     else:
         model.fit(X)
-        assert all(np.isfinite(centers).all() for centers in model.centers_per_view_)
+        assert all(np.isfinite(centers).all() for centers in model.centroids_per_view_)
         np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 

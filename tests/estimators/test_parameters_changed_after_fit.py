@@ -53,7 +53,7 @@ CASES = {
     ),
     "TransformedKMeans": (
         TransformedKMeans(3, random_state=0, n_init=1),
-        {"n_clusters": 5, "n_components": 2, "spherical": True, "rho": 7.0, "kernel": "rbf"},
+        {"n_clusters": 5, "n_components": 2, "metric": "cosine", "rho": 7.0, "kernel": "rbf"},
     ),
     "TransformedKMeans, kernel": (
         TransformedKMeans(3, kernel="rbf", random_state=0, n_init=1),

@@ -69,7 +69,7 @@ def vectors_of(model):
     if isinstance(model, QuickKMeans):
         return np.concatenate([factor.toarray().ravel() for factor in model.factors_])
     if isinstance(model, NonRedundantKMeans):
-        return np.concatenate(model.centers_per_view_)
+        return np.concatenate(model.centroids_per_view_)
     return model.cluster_centers_
 
 

@@ -52,14 +52,14 @@ def places_of(model, kind, name):
         view = int(name[5:])
         return (
             np.asarray(model.transform_view(rows("dense"), view)),
-            np.asarray(model.transform_view(np.asarray(model.centers_per_view_[view]), view)),
+            np.asarray(model.transform_view(np.asarray(model.centroids_per_view_[view]), view)),
             "euclidean",
         )
-    if getattr(model, "centers_in_space_", None) is not None:
+    if getattr(model, "centroids_in_space_", None) is not None:
         inside = model.transform(rows("csr") if "csr" in kind else rows("dense"))
-        return np.asarray(inside), model.centers_in_space_, "euclidean"
+        return np.asarray(inside), model.centroids_in_space_, "euclidean"
     dense = rows("dense")
-    cosine = getattr(model, "metric", "") == "cosine" or getattr(model, "spherical_", False)
+    cosine = "cosine" in (getattr(model, "metric", ""), getattr(model, "metric_", ""))
     assert X is not None
     return dense, model.cluster_centers_, "cosine" if cosine else "euclidean"
 

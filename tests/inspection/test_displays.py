@@ -26,10 +26,10 @@ from polymeans.inspection import (
     ConvergenceDisplay,
     ElbowDisplay,
     SilhouetteDisplay,
-    plot_centers_as_images,
+    plot_centroids,
     plot_convergence,
     plot_learned_space,
-    plot_view_images,
+    plot_view_centroids,
     plot_views,
 )
 from polymeans.inspection._tiles import image_colors
@@ -145,7 +145,7 @@ def test_classes_have_a_legend():
 def test_many_clusters_of_a_view_go_on_in_the_next_line():
     images = load_digits().data[:300]
     model = NonRedundantKMeans((20, 2), effort=0.02, random_state=0).fit(images)
-    ax = plot_view_images(model, (8, 8), ax=axes())
+    ax = plot_view_centroids(model, (8, 8), ax=axes())
     width, height = ax.get_xlim()[1], ax.get_ylim()[0]
     assert width / height > 2  # ten images side by side, three lines
     assert ax.get_xlabel() == "cluster, 10 in a line"
@@ -159,7 +159,7 @@ def test_drawings_are_dark_on_light_and_photographs_are_not_negatives():
     assert image_colors("auto", [photograph]) == "gray"
     assert image_colors("viridis", [photograph]) == "viridis"
     model = KMeans(4, random_state=0).fit(load_digits().data)
-    assert plot_centers_as_images(model, (8, 8), ax=axes()).images[0].get_cmap().name == "gray_r"
+    assert plot_centroids(model, (8, 8), ax=axes()).images[0].get_cmap().name == "gray_r"
 
 
 def test_new_figures_are_laid_out_so_that_nothing_is_clipped():

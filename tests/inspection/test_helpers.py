@@ -91,7 +91,7 @@ def test_clusters_in_the_order_of_their_sizes(name, kind):
         products = found.operator_.products(rows("dense"))
         expected = rows("dense") @ (others - found.offset_).T
         np.testing.assert_allclose(products, expected, rtol=1e-5, atol=1e-4)
-    if getattr(found, "centers_in_space_", None) is not None:
+    if getattr(found, "centroids_in_space_", None) is not None:
         nearest = slow_distances(*places_of(found, kind, "clusters")).argmin(axis=1)
         np.testing.assert_array_equal(nearest, found.labels_)
 

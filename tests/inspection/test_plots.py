@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.exceptions import NotFittedError
 
 from polymeans import KMeans
-from polymeans.inspection import plot_centers_as_images, plot_cluster_sizes, plot_convergence
+from polymeans.inspection import plot_centroids, plot_cluster_sizes, plot_convergence
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_clusters_without_rows_are_shown(ax):
 @pytest.mark.parametrize("order", ["label", "size"])
 @pytest.mark.parametrize("n_columns", [None, 5, 20])
 def test_every_centroid_is_in_the_mosaic(model, ax, order, n_columns):
-    assert plot_centers_as_images(model, (3, 4), n_columns=n_columns, order=order, ax=ax) is ax
+    assert plot_centroids(model, (3, 4), n_columns=n_columns, order=order, ax=ax) is ax
     mosaic = np.ma.filled(ax.images[0].get_array(), np.nan)
     sequence = np.arange(12)
     if order == "size":
@@ -73,22 +73,22 @@ def test_every_centroid_is_in_the_mosaic(model, ax, order, n_columns):
 
 
 def test_images_need_a_fitting_shape_and_order(model, ax):
-    with pytest.raises(ValueError, match=r"shape=\(5, 5\) makes 25 pixels.*12 features"):
-        plot_centers_as_images(model, (5, 5), ax=ax)
+    with pytest.raises(ValueError, match=r"image_shape=\(5, 5\) makes 25 pixels.*12 features"):
+        plot_centroids(model, (5, 5), ax=ax)
     with pytest.raises(ValueError, match="order must be one of 'label', 'size', got 'age'"):
-        plot_centers_as_images(model, (3, 4), order="age", ax=ax)
+        plot_centroids(model, (3, 4), order="age", ax=ax)
 
 
 def test_models_of_scikit_learn_are_welcome_where_they_have_what_is_drawn(blobs, ax):
     theirs = SklearnKMeans(4, n_init=1, random_state=0).fit(blobs)
     assert len(plot_cluster_sizes(theirs, ax=ax).patches) == 4
-    assert len(plot_centers_as_images(theirs, (4, 3), ax=ax).images) == 1
+    assert len(plot_centroids(theirs, (4, 3), ax=ax).images) == 1
     with pytest.raises(TypeError, match="history_, which KMeans has not"):
         plot_convergence(theirs, ax=ax)
 
 
 @pytest.mark.parametrize(
-    "plot", [plot_convergence, plot_cluster_sizes, lambda m: plot_centers_as_images(m, (3, 4))]
+    "plot", [plot_convergence, plot_cluster_sizes, lambda m: plot_centroids(m, (3, 4))]
 )
 def test_unfitted_models_are_refused(plot):
     with pytest.raises(NotFittedError):

@@ -38,10 +38,10 @@ MODELS = {
 
 #: A plot of a model and its rows; what it draws on.
 PLOTS = {
-    "plot_centers_as_images": lambda model, X, ax: inspection.plot_centers_as_images(
+    "plot_centroids": lambda model, X, ax: inspection.plot_centroids(
         model, (3, 4), order="size", ax=ax
     ),
-    "plot_centroid_images": lambda model, X, ax: inspection.plot_centroid_images(
+    "plot_matched_centroids": lambda model, X, ax: inspection.plot_matched_centroids(
         [model], (3, 4), axes=[ax]
     ),
     "plot_cluster_sizes": lambda model, X, ax: inspection.plot_cluster_sizes(model, ax=ax),
@@ -52,7 +52,9 @@ PLOTS = {
     "plot_operations": lambda model, X, ax: inspection.plot_operations(model, ax=ax),
     "plot_protocentroids": lambda model, X, ax: inspection.plot_protocentroids(model, ax=ax),
     "plot_tradeoff": lambda model, X, ax: inspection.plot_tradeoff({"model": [model]}, ax=ax),
-    "plot_view_images": lambda model, X, ax: inspection.plot_view_images(model, (3, 4), ax=ax),
+    "plot_view_centroids": lambda model, X, ax: inspection.plot_view_centroids(
+        model, (3, 4), ax=ax
+    ),
     "plot_view_information": lambda model, X, ax: inspection.plot_view_information(model, ax=ax),
     "plot_views": lambda model, X, ax: inspection.plot_views(
         model, X, axes=[ax, ax.figure.add_subplot()]
@@ -61,8 +63,8 @@ PLOTS = {
 
 #: Plots that show what all models have.
 COMMON = (
-    "plot_centers_as_images",
-    "plot_centroid_images",
+    "plot_centroids",
+    "plot_matched_centroids",
     "plot_cluster_sizes",
     "plot_convergence",
     "plot_objective",
@@ -74,14 +76,14 @@ SPECIAL = {
     "QuickKMeans": ("plot_factors", "plot_operations"),
     "L1KMeans": ("plot_factors", "plot_operations"),
     "KhatriRaoKMeans": ("plot_protocentroids",),
-    "NonRedundantKMeans": ("plot_view_images", "plot_view_information", "plot_views"),
+    "NonRedundantKMeans": ("plot_view_centroids", "plot_view_information", "plot_views"),
     "TransformedKMeans": ("plot_learned_space",),
     "TransformedKMeans, rbf": ("plot_learned_space",),
     "TransformedKMeans, linear": ("plot_learned_space",),
     "TransformedKMeans, precomputed": ("plot_learned_space",),
 }
 
-NEEDS_CENTERS = ("plot_centers_as_images", "plot_centroid_images")
+NEEDS_CENTERS = ("plot_centroids", "plot_matched_centroids")
 
 
 def test_no_plot_is_forgotten():

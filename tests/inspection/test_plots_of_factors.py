@@ -17,13 +17,13 @@ from sklearn.exceptions import NotFittedError
 from polymeans import KMeans, L1KMeans, QuickKMeans
 from polymeans.factorization import FastOperator, factorize, guaranteed_n_nonzeros
 from polymeans.inspection import (
-    plot_centroid_images,
     plot_factors,
+    plot_matched_centroids,
     plot_objective,
     plot_operations,
 )
-from polymeans.inspection.centroid_images import _matched
 from polymeans.inspection.factors import _MOST_PIXELS, _pooled
+from polymeans.inspection.matched_centroids import _matched
 
 
 def rows(n_features=24, n_samples=150):
@@ -179,7 +179,7 @@ def test_partners_stand_in_the_same_place():
     plain = KMeans(6, random_state=0).fit(rows())
     order = np.random.default_rng(1).permutation(6)
     other = KMeans(6, init=plain.cluster_centers_[order], random_state=0).fit(rows())
-    axes = plot_centroid_images([plain, other], (4, 6), n_columns=3, axes=Figure().subplots(1, 2))
+    axes = plot_matched_centroids([plain, other], (4, 6), n_columns=3, axes=Figure().subplots(1, 2))
     first, second = (tiles(ax, 6, 3, (4, 6)) for ax in axes)
     np.testing.assert_allclose(first, plain.cluster_centers_)
     np.testing.assert_allclose(second, first, atol=1e-12)
@@ -197,21 +197,21 @@ def test_no_other_pairing_is_closer(n, seed, exponent):
 
 
 def test_some_clusters_can_be_chosen(model):
-    axes = plot_centroid_images([model], (4, 6), clusters=[4, 1], axes=Figure().subplots())
+    axes = plot_matched_centroids([model], (4, 6), clusters=[4, 1], axes=Figure().subplots())
     np.testing.assert_allclose(tiles(axes[0], 2, 2, (4, 6)), model.cluster_centers_[[4, 1]])
 
 
 def test_titles_say_what_it_is(model):
     plain = KMeans(6, random_state=0).fit(rows())
     theirs = ScikitLearnKMeans(6, n_init=1, random_state=0).fit(rows())
-    axes = plot_centroid_images([plain, theirs, model], (4, 6), axes=Figure().subplots(1, 3))
+    axes = plot_matched_centroids([plain, theirs, model], (4, 6), axes=Figure().subplots(1, 3))
     titles = [ax.get_title() for ax in axes]
     assert titles == [
         "KMeans 0\n144 numbers",
         "KMeans 1\n144 numbers",
         f"QuickKMeans\n{model.n_nonzeros_} non-zeros",
     ]
-    axes = plot_centroid_images(
+    axes = plot_matched_centroids(
         [plain, model], (4, 6), names=["a", "b"], axes=Figure().subplots(1, 2)
     )
     assert [ax.get_title() for ax in axes] == ["a", "b"]
@@ -219,17 +219,19 @@ def test_titles_say_what_it_is(model):
 
 def test_colours_are_comparable(model):
     plain = KMeans(6, random_state=0).fit(rows())
-    axes = plot_centroid_images([plain, model], (4, 6), axes=Figure().subplots(1, 2))
+    axes = plot_matched_centroids([plain, model], (4, 6), axes=Figure().subplots(1, 2))
     assert axes[0].images[0].get_clim() == axes[1].images[0].get_clim()
-    axes = plot_centroid_images([plain, model], (4, 6), limits=(0, 2), axes=Figure().subplots(1, 2))
+    axes = plot_matched_centroids(
+        [plain, model], (4, 6), limits=(0, 2), axes=Figure().subplots(1, 2)
+    )
     assert axes[1].images[0].get_clim() == (0, 2)
-    plot_centroid_images([plain, model], (2, 4, 3), axes=Figure().subplots(1, 2))
+    plot_matched_centroids([plain, model], (2, 4, 3), axes=Figure().subplots(1, 2))
 
 
 def test_clusters_without_rows_are_dimmed(model):
     other = copy.copy(model)
     other.labels_ = np.zeros_like(model.labels_)
-    (ax,) = plot_centroid_images(other, (4, 6), n_columns=6, axes=Figure().subplots())
+    (ax,) = plot_matched_centroids(other, (4, 6), n_columns=6, axes=Figure().subplots())
     opacity = np.unique(ax.images[0].get_alpha())
     np.testing.assert_allclose(opacity, [0.0, 0.2, 1.0])
 
@@ -237,20 +239,20 @@ def test_clusters_without_rows_are_dimmed(model):
 def test_centroids_that_do_not_fit_are_refused(model):
     axes = Figure().subplots(1, 2)
     other = KMeans(5, random_state=0).fit(rows())
-    with pytest.raises(ValueError, match=r"got shape \(6, 24\) and, from estimators\[1\], \(5, 24"):
-        plot_centroid_images([model, other], (4, 6), axes=axes)
+    with pytest.raises(ValueError, match=r"got shape \(6, 24\) and, from models\[1\], \(5, 24"):
+        plot_matched_centroids([model, other], (4, 6), axes=axes)
     with pytest.raises(ValueError, match=r"image_shape=.* makes 20 numbers"):
-        plot_centroid_images([model], (4, 5), axes=axes[:1])
+        plot_matched_centroids([model], (4, 5), axes=axes[:1])
     with pytest.raises(ValueError, match="clusters must be numbers from 0 to 5, got"):
-        plot_centroid_images([model], (4, 6), clusters=[6], axes=axes[:1])
+        plot_matched_centroids([model], (4, 6), clusters=[6], axes=axes[:1])
     with pytest.raises(TypeError, match="clusters must be a list of cluster numbers"):
-        plot_centroid_images([model], (4, 6), clusters="all", axes=axes[:1])
+        plot_matched_centroids([model], (4, 6), clusters="all", axes=axes[:1])
     with pytest.raises(ValueError, match="axes must be one for each model, got 2 for 1"):
-        plot_centroid_images([model], (4, 6), axes=axes)
+        plot_matched_centroids([model], (4, 6), axes=axes)
     with pytest.raises(ValueError, match="n_columns must be an integer of at least 1, got 0"):
-        plot_centroid_images([model], (4, 6), n_columns=0, axes=axes[:1])
+        plot_matched_centroids([model], (4, 6), n_columns=0, axes=axes[:1])
     with pytest.raises(ValueError, match="names must have one entry for each of 1 curve, got 2"):
-        plot_centroid_images([model], (4, 6), names=["a", "b"], axes=axes[:1])
+        plot_matched_centroids([model], (4, 6), names=["a", "b"], axes=axes[:1])
 
 
 # --- objective -----------------------------------------------------------------------------------
@@ -335,7 +337,7 @@ def test_operations_that_cannot_be_drawn_are_refused(ax, model):
     for nothing in ([], {}, {"a": []}):
         with pytest.raises(ValueError, match="at least one fitted model, got none"):
             plot_operations(nothing, ax=ax)
-    with pytest.raises(TypeError, match=r"estimators must be a fitted model .* got str"):
+    with pytest.raises(TypeError, match=r"models must be a fitted model .* got str"):
         plot_operations(["quick"], ax=ax)
 
 
@@ -343,7 +345,7 @@ def test_operations_that_cannot_be_drawn_are_refused(ax, model):
 
 DRAW = {
     "factors": plot_factors,
-    "images": lambda model: plot_centroid_images([model], (4, 6)),
+    "images": lambda model: plot_matched_centroids([model], (4, 6)),
     "objective": plot_objective,
     "operations": plot_operations,
 }
@@ -369,7 +371,7 @@ def test_without_matplotlib_it_says_how_to_get_it(draw, model, monkeypatch):
 def test_nothing_is_changed(model):
     before = [factor.copy() for factor in model.factors_]
     plot_factors(model, ax=Figure().subplots())
-    plot_centroid_images([model], (4, 6), axes=Figure().subplots())
+    plot_matched_centroids([model], (4, 6), axes=Figure().subplots())
     plot_objective(model, ax=Figure().subplots())
     for factor, old in zip(model.factors_, before):
         np.testing.assert_array_equal(factor.toarray(), old.toarray())

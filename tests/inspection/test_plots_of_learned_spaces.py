@@ -57,7 +57,7 @@ def test_lengths_are_those_of_the_learned_metric(ax):
     plot_learned_space(model, X, ax=ax)
     rings = points(ax)[1]
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        known = np.linalg.norm(model.centers_in_space_[a] - model.centers_in_space_[b])
+        known = np.linalg.norm(model.centroids_in_space_[a] - model.centroids_in_space_[b])
         assert np.linalg.norm(rings[a] - rings[b]) == pytest.approx(known)
     assert ax.get_aspect() == 1
 
@@ -75,7 +75,7 @@ def test_shares_are_of_the_spread_of_centers():
     X, _ = rows(3)
     model = fitted(X, 3)
     masses = np.bincount(model.labels_)
-    directions, shares = _directions(model.transform(X), model.centers_in_space_, masses)
+    directions, shares = _directions(model.transform(X), model.centroids_in_space_, masses)
     np.testing.assert_allclose(directions @ directions.T, np.eye(2), atol=1e-12)
     assert shares.sum() == pytest.approx(1.0)
     assert shares[0] >= shares[1]
@@ -85,7 +85,7 @@ def test_two_clusters_get_the_widest_of_the_other_directions(ax):
     X, _ = rows(2)
     model = fitted(X, 2)
     inside = model.transform(X)
-    directions, shares = _directions(inside, model.centers_in_space_, np.bincount(model.labels_))
+    directions, shares = _directions(inside, model.centroids_in_space_, np.bincount(model.labels_))
     np.testing.assert_allclose(directions @ directions.T, np.eye(2), atol=1e-9)
     np.testing.assert_allclose(shares, [1, 0], atol=1e-12)
     rest = inside - inside @ directions[:1].T @ directions[:1]
@@ -172,9 +172,9 @@ def test_new_axes_where_none_are_given():
 def test_nothing_is_changed():
     X, labels = rows()
     model = fitted(X)
-    copies = X.copy(), labels.copy(), model.centers_in_space_.copy()
+    copies = X.copy(), labels.copy(), model.centroids_in_space_.copy()
     plot_learned_space(model, X, labels, ax=Figure().subplots())
-    for now, before in zip((X, labels, model.centers_in_space_), copies):
+    for now, before in zip((X, labels, model.centroids_in_space_), copies):
         np.testing.assert_array_equal(now, before)
 
 
@@ -182,7 +182,7 @@ def test_models_and_arguments_that_do_not_fit_are_refused(ax):
     X, labels = rows()
     with pytest.raises(NotFittedError):
         plot_learned_space(TransformedKMeans(4), X, ax=ax)
-    with pytest.raises(TypeError, match="needs centers_in_space_, which KMeans has not"):
+    with pytest.raises(TypeError, match="needs centroids_in_space_, which KMeans has not"):
         plot_learned_space(KMeans(4, random_state=0).fit(X), X, ax=ax)
     model = fitted(X)
     with pytest.raises(ValueError, match="y must have one value for each of 240 rows"):

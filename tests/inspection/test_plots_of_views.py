@@ -15,7 +15,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from polymeans import KMeans, NonRedundantKMeans
 from polymeans.datasets import make_stick_figures
-from polymeans.inspection import plot_view_images, plot_view_information, plot_views
+from polymeans.inspection import plot_view_centroids, plot_view_information, plot_views
 from polymeans.inspection._style import HUES
 
 N, D = 120, 12
@@ -34,7 +34,7 @@ class Views(BaseEstimator):
         self.mean_ = rng.normal(size=n_features)
         square = np.linalg.qr(rng.normal(size=(n_features, n_features)))[0]
         self.rotation_ = square[:, : sum(dims)]
-        self.centers_per_view_ = [
+        self.centroids_per_view_ = [
             self.mean_ + 9 * rng.normal(size=(k, m)) @ basis.T
             for k, m, basis in zip(sizes, dims, np.split(self.rotation_, np.cumsum(dims), axis=1))
         ]
@@ -45,7 +45,7 @@ class Views(BaseEstimator):
     def rows(self):
         """One row for each combination of labels, at the sum of their centers, and some noise."""
         rng = np.random.default_rng(1)
-        parts = [c[col] for c, col in zip(self.centers_per_view_, self.labels_per_view_.T)]
+        parts = [c[col] for c, col in zip(self.centroids_per_view_, self.labels_per_view_.T)]
         X = sum(parts) - (len(parts) - 1) * self.mean_
         return X + 0.1 * rng.normal(size=X.shape)
 
@@ -58,7 +58,7 @@ class Views(BaseEstimator):
 
     def predict_views(self, X):
         columns = []
-        for s, centers in enumerate(self.centers_per_view_):
+        for s, centers in enumerate(self.centroids_per_view_):
             gaps = self.transform_view(X, s)[:, None] - self.transform_view(centers, s)
             columns.append(np.argmin((gaps**2).sum(axis=2), axis=1))
         return np.stack(columns, axis=1)
@@ -91,7 +91,7 @@ def test_each_panel_has_the_rows_of_its_view(model, panels):
     np.testing.assert_allclose(rows[0].get_offsets(), inside[:, :2])
     expected = [to_rgba(HUES[label], 0.6) for label in model.labels_per_view_[:, 0]]
     np.testing.assert_allclose(rows[0].get_facecolors(), expected)
-    centers = model.transform_view(model.centers_per_view_[0], 0)
+    centers = model.transform_view(model.centroids_per_view_[0], 0)
     np.testing.assert_allclose(rings.get_offsets(), centers[:, :2], atol=1e-12)
     assert [text.get_text() for text in axes[0].texts] == ["0", "1", "2"]
     assert axes[0].get_aspect() == 1.0
@@ -116,7 +116,7 @@ def test_a_view_of_one_dimension_is_a_histogram(model, panels):
     for bar in ax.patches:
         counts[to_hex(bar.get_facecolor())] += bar.get_height()
     assert list(counts.values()) == np.bincount(model.labels_per_view_[:, 1]).tolist()
-    centers = model.transform_view(model.centers_per_view_[1], 1)[:, 0]
+    centers = model.transform_view(model.centroids_per_view_[1], 1)[:, 0]
     np.testing.assert_allclose([line.get_xdata()[0] for line in ax.lines], centers)
     assert ax.get_ylabel() == "rows"
     # Nothing is cut off: the highest bar ends below the numbers of the centers.
@@ -208,7 +208,7 @@ def test_new_figures_have_a_panel_for_each_view(monkeypatch):
         assert len(axes) == len(axes[0].figure.axes) == len(sizes)
         assert axes[0].figure.number in plt.get_fignums()
     assert plot_view_information(model).figure.number in plt.get_fignums()
-    assert plot_view_images(Views(n_features=156), SHAPE).figure.number in plt.get_fignums()
+    assert plot_view_centroids(Views(n_features=156), SHAPE).figure.number in plt.get_fignums()
     plt.close("all")
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "polymeans\[plot\]"'):
@@ -286,15 +286,15 @@ def test_information_refuses_what_does_not_fit(model, ax, arguments, message):
 
 def test_views_are_lines_of_images(ax):
     model = Views(n_features=156)
-    assert plot_view_images(model, SHAPE, ax=ax) is ax
+    assert plot_view_centroids(model, SHAPE, ax=ax) is ax
     assert len(ax.images) == 3
-    for image, centers in zip(ax.images, model.centers_per_view_):
+    for image, centers in zip(ax.images, model.centroids_per_view_):
         values = image.get_array()
         assert values.shape == (13, 13 * len(centers) - 1)  # and gaps between them
         for c, center in enumerate(centers):
             found = values[:, 13 * c : 13 * c + 12]
             np.testing.assert_array_equal(found, center.reshape(SHAPE))
-    everything = np.concatenate(model.centers_per_view_)
+    everything = np.concatenate(model.centroids_per_view_)
     assert {image.get_clim() for image in ax.images} == {(everything.min(), everything.max())}
     tops = [image.get_extent()[3] for image in ax.images]
     bottoms = [image.get_extent()[2] for image in ax.images]
@@ -305,14 +305,14 @@ def test_views_are_lines_of_images(ax):
 
 
 def test_limits_are_those_given(ax):
-    plot_view_images(Views(n_features=156), SHAPE, limits=(0, 255), ax=ax)
+    plot_view_centroids(Views(n_features=156), SHAPE, limits=(0, 255), ax=ax)
     assert {image.get_clim() for image in ax.images} == {(0, 255)}
 
 
 def test_colours_are_clipped(ax):
     model = Views(n_features=3, sizes=(2, 3), dims=(1, 1))
-    plot_view_images(model, (1, 1, 3), limits=(-1, 3), ax=ax)
-    for image, centers in zip(ax.images, model.centers_per_view_):
+    plot_view_centroids(model, (1, 1, 3), limits=(-1, 3), ax=ax)
+    for image, centers in zip(ax.images, model.centroids_per_view_):
         swatches = np.asarray(image.get_array())[0, ::13]  # enlarged to twelve pixels, and a gap
         np.testing.assert_allclose(swatches[:, :3], np.clip((centers + 1) / 4, 0, 1))
         np.testing.assert_array_equal(swatches[:, 3], 1.0)
@@ -321,7 +321,7 @@ def test_colours_are_clipped(ax):
 def test_centers_nobody_uses_are_dimmed(ax):
     model = Views(n_features=156)
     model.labels_per_view_[:, 0] %= 2
-    plot_view_images(model, SHAPE, ax=ax)
+    plot_view_centroids(model, SHAPE, ax=ax)
     first, second = (image.get_alpha()[0, ::13] for image in ax.images[:2])
     assert (first < 0.5).tolist() == [False, False, True]
     assert second.tolist() == [1.0, 1.0]
@@ -337,7 +337,7 @@ def test_centers_nobody_uses_are_dimmed(ax):
 )
 def test_shapes_must_fit(ax, shape, message):
     with pytest.raises(ValueError, match=message):
-        plot_view_images(Views(n_features=156), shape, ax=ax)
+        plot_view_centroids(Views(n_features=156), shape, ax=ax)
 
 
 # --- all of them ---------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def test_shapes_must_fit(ax, shape, message):
 CALLS = {
     "views": lambda model: plot_views(model, np.zeros((5, D)), axes=Figure().subplots(1, 3)),
     "information": lambda model: plot_view_information(model, ax=Figure().add_subplot()),
-    "images": lambda model: plot_view_images(model, (3, 4), ax=Figure().add_subplot()),
+    "images": lambda model: plot_view_centroids(model, (3, 4), ax=Figure().add_subplot()),
 }
 
 
@@ -370,7 +370,7 @@ def test_a_fitted_model_is_drawn():
         warnings.simplefilter("error")  # of names of features, too
         plot_views(model, frame, axes=axes[:2])
         plot_view_information(model, poses, ax=axes[2])
-        plot_view_images(model, (20, 20), ax=axes[3])
+        plot_view_centroids(model, (20, 20), ax=axes[3])
         figure.canvas.draw()
     rows, rings = axes[0].collections
     places = np.asarray(rows.get_offsets())

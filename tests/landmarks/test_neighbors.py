@@ -1,4 +1,4 @@
-"""Neighbours in few clusters: brute force as the oracle, conventions, bad input."""
+"""Neighbors in few clusters: brute force as the oracle, conventions, bad input."""
 
 import pickle
 
@@ -351,7 +351,7 @@ def test_bad_calls(blobs):
     index = index_of(blobs[:50], 5, 3)
     with pytest.raises(ValueError, match="Expected n_neighbors <= n_samples_fit"):
         index.kneighbors(blobs, 51)
-    with pytest.raises(ValueError, match="not its own neighbour"):
+    with pytest.raises(ValueError, match="not its own neighbor"):
         index.kneighbors(n_neighbors=50)
     with pytest.raises(ValueError, match="n_neighbors"):
         index.kneighbors(blobs, 0)

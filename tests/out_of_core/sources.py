@@ -77,7 +77,7 @@ def vectors(model):
         return np.concatenate([factor.toarray().ravel() for factor in model.factors_])
     if isinstance(model, NonRedundantKMeans):
         return np.concatenate(
-            [part.ravel() for part in (*model.centers_per_view_, model.rotation_)]
+            [part.ravel() for part in (*model.centroids_per_view_, model.rotation_)]
         )
     return model.cluster_centers_
 

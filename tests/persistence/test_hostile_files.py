@@ -106,7 +106,7 @@ def deep(model):
     node = [1]
     for _ in range(400):
         node = [node]
-    model["values"]["attributes"]["candidates_"] = node
+    model["values"]["attributes"]["_candidates"] = node
 
 
 LIES = [
@@ -143,7 +143,7 @@ LIES = [
     ("quick", attribute("factors_", []), "empty"),
     ("quick", attribute("_offsets", {"$array": "offset_"}), None),
     ("quick", attribute("assignment_", "gpu"), "one of"),
-    ("l1", attribute("sparse_centers_", {"$array": "offset_"}), "CSR"),
+    ("l1", attribute("sparse_centroids_", {"$array": "offset_"}), "CSR"),
     ("transformed", attribute("_space", None), "without"),
     ("transformed", attribute("_space", {"$dict": {"map": 3}}), "parts"),
     ("transformed", attribute("_unit", 0), "larger than 0"),
@@ -191,8 +191,8 @@ def test_a_small_file_takes_little_memory(name, tmp_path):
     k, d = 100_000, 60_000
     arrays, values = to_arrays(fitted(name, "float64"))
     attributes = values["attributes"]
-    sparse = attributes["sparse_centers_"] if name == "l1" else attributes["factors_"][0]
-    prefix = "sparse_centers_" if name == "l1" else "factors_.0"
+    sparse = attributes["sparse_centroids_"] if name == "l1" else attributes["factors_"][0]
+    prefix = "sparse_centroids_" if name == "l1" else "factors_.0"
     sparse["$csr"]["shape"] = [k, d]
     arrays[f"{prefix}.indptr"] = np.zeros(k + 1, dtype=np.int32)
     arrays[f"{prefix}.indices"], arrays[f"{prefix}.data"] = np.zeros(0, np.int32), np.zeros(0)

@@ -41,7 +41,7 @@ def run(model, X, path):
 
 def distances_of(model, X):
     if isinstance(model, TransformedKMeans):
-        apart = model.transform(X)[:, None, :] - model.centers_in_space_
+        apart = model.transform(X)[:, None, :] - model.centroids_in_space_
         return np.sqrt(np.square(apart).sum(axis=2))
     return model.transform(X)
 
@@ -98,7 +98,7 @@ def test_images_and_documents(tmp_path):
     posts, _ = make_posts(200, n_topics=5, random_state=0)
     X = TfidfVectorizer().fit_transform(posts)
     model = TransformedKMeans(5, random_state=0).fit(X)
-    assert model.embedding_kind_ == "cut"
+    assert model.embedding_ == "cut"
     check(model, X.toarray(), tmp_path / "m")
 
 

@@ -81,7 +81,7 @@ def iris():
 @pytest.fixture(scope="module")
 def digits():
     X = load_digits().data[:500]
-    return report(KMeans(6, random_state=0).fit(X), X, images=(8, 8))
+    return report(KMeans(6, random_state=0).fit(X), X, image_shape=(8, 8))
 
 
 def visible_rows(page):

@@ -120,7 +120,7 @@ def test_the_same_rows_give_the_same_report():
     assert one == other
 
 
-def test_the_map_shows_a_sample_of_labelled_rows():
+def test_the_map_shows_a_sample_of_labeled_rows():
     model, X = fitted("kmeans"), rows("dense")
     (found,) = report(model, X, max_points=50).to_dict()["maps"]
     assert len(found["rows"]) == 50
@@ -203,7 +203,7 @@ def test_a_model_without_history():
 def test_pictures_are_in_the_units_of_the_given_rows():
     X = load_digits().data[:300]
     model = make_pipeline(StandardScaler(), KMeans(3, random_state=0)).fit(X)
-    summary = report(model, X, images=(8, 8)).to_dict()
+    summary = report(model, X, image_shape=(8, 8)).to_dict()
     labels = model.predict(X)
     for c, at in enumerate(summary["pictures"]["centers"]["clusters"]):
         mean = X[labels == c].mean(axis=0).reshape(8, 8)
@@ -217,7 +217,7 @@ def test_pictures_are_in_the_units_of_the_given_rows():
 def test_images_are_pictures_of_rows():
     X = load_digits().data[:300]
     model = KMeans(4, random_state=0).fit(X)
-    summary = report(model, X, images=(8, 8)).to_dict()
+    summary = report(model, X, image_shape=(8, 8)).to_dict()
     jsonschema.validate(summary, SCHEMA)
     for row, at in summary["pictures"]["rows"].items():
         expected = X[int(row)].reshape(8, 8) / X.max()
@@ -229,7 +229,7 @@ def test_images_are_pictures_of_rows():
 @pytest.mark.parametrize("shape", [(20, 8, 3), (120, 140)])
 def test_images_in_color_and_large_ones(shape):
     X = np.random.default_rng(0).random((30, int(np.prod(shape))))
-    found = report(KMeans(3, random_state=0).fit(X), X, images=shape)
+    found = report(KMeans(3, random_state=0).fit(X), X, image_shape=shape)
     atlas = found.to_dict()["pictures"]["atlas"]
     assert max(atlas["height"], atlas["width"]) <= 70
     check_page(found.html())
@@ -242,18 +242,18 @@ def test_images_of_blocks_views_and_grids():
 
     blocks = from_sequence(X, block_rows=50)
     model = KMeans(3, random_state=0).fit(X)
-    one, other = (report(model, some, images=(8, 8)).to_dict() for some in (X, blocks))
+    one, other = (report(model, some, image_shape=(8, 8)).to_dict() for some in (X, blocks))
     assert one["pictures"] == other["pictures"]
     for model in (KhatriRaoKMeans((2, 2), effort=0.1), NonRedundantKMeans((2, 2), effort=0.1)):
-        found = report(model.fit(X), X, images=(8, 8))
+        found = report(model.fit(X), X, image_shape=(8, 8))
         check_page(found.html())
         jsonschema.validate(found.to_dict(), SCHEMA)
 
 
 @pytest.mark.parametrize("images", [(8, 9), (8,), "8x8", (8, 8, 4), 8, (0, 7)])
 def test_images_that_do_not_fit(images):
-    with pytest.raises(ValueError, match="images"):
-        report(fitted("kmeans"), rows("dense"), images=images)
+    with pytest.raises(ValueError, match="image_shape"):
+        report(fitted("kmeans"), rows("dense"), image_shape=images)
 
 
 def test_texts_are_shown():
@@ -372,7 +372,7 @@ def test_many_clusters_stay_below_a_megabyte():
 
 def test_large_pictures_stay_below_a_megabyte():
     X = np.random.default_rng(0).random((1500, 48 * 48))  # noise cannot be compressed
-    found = report(KMeans(30, max_iter=2, random_state=0).fit(X), X, images=(48, 48))
+    found = report(KMeans(30, max_iter=2, random_state=0).fit(X), X, image_shape=(48, 48))
     check_page(found.html())
 
 

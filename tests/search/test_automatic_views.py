@@ -75,12 +75,12 @@ def test_views_come_in_the_order_of_what_they_explain():
 def test_everything_tried_is_kept_as_a_table():
     pandas = pytest.importorskip("pandas")
     X, _, _ = make_nonredundant(600, (3, 4), n_noise=4, random_state=0)
-    table = pandas.DataFrame(NonRedundantKMeans("auto", random_state=0).fit(X).candidates_)
+    table = pandas.DataFrame(NonRedundantKMeans("auto", random_state=0).fit(X).table_)
     assert len(table) > 3
     assert table["chosen"].sum() == 1
     assert table["gain"].is_monotonic_decreasing
     assert table.loc[table["chosen"], "redundancy"].item() <= 0.05
-    assert NonRedundantKMeans((3, 4)).fit(X).candidates_ == []
+    assert len(NonRedundantKMeans((3, 4)).fit(X).table_) == 0
 
 
 def test_a_finer_resolution_sees_smaller_views():
@@ -95,7 +95,7 @@ def test_same_bits_for_any_number_of_threads():
     one, two = (NonRedundantKMeans("auto", random_state=0, n_threads=n).fit(X) for n in (1, 2))
     np.testing.assert_array_equal(one.labels_per_view_, two.labels_per_view_)
     np.testing.assert_array_equal(one.rotation_, two.rotation_)
-    assert one.candidates_ == two.candidates_
+    assert one.table_.tolist() == two.table_.tolist()
 
 
 def test_a_second_fit_forgets_the_first():

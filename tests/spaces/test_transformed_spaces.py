@@ -11,6 +11,7 @@ from polymeans import TransformedKMeans
 from polymeans.datasets import make_documents
 from tests.oracles import mean_of, scatter_within
 from tests.oracles_transformed import (
+    METRICS,
     as_dense,
     closed_form,
     descend,
@@ -55,8 +56,10 @@ def dense():
 
 def space_of(model, X, weights=None, rows=None):
     """Coordinates the model works in, found directly."""
-    kind = model.embedding_kind_
-    return embed(X, kind, model.spherical_, model.n_components_ if kind else None, weights, rows)
+    kind = model.embedding_
+    return embed(
+        X, kind, model.metric_ == "cosine", model.n_components_ if kind else None, weights, rows
+    )
 
 
 # --- embeddings -----------------------------------------------------------------------------------
@@ -68,7 +71,9 @@ def space_of(model, X, weights=None, rows=None):
 def test_documents_are_clustered_in_the_space_asked_for(text, embedding, spherical, rho, weighted):
     X, start = text
     weights = np.random.default_rng(0).random(150) + 0.1 if weighted else None
-    model = TransformedKMeans(4, rho=rho, embedding=embedding, spherical=spherical, init=start)
+    model = TransformedKMeans(
+        4, rho=rho, embedding=embedding, metric=METRICS[spherical], init=start
+    )
     model.fit(X, sample_weight=weights)
     check_space(model, X, start, weights)
     if rho == "auto":
@@ -82,7 +87,7 @@ def test_dense_rows_are_clustered_in_the_space_asked_for(dense, embedding, r, sp
     X, start = dense
     weights = np.random.default_rng(0).random(200) + 0.1 if weighted else None
     model = TransformedKMeans(
-        4, embedding=embedding, n_components=r, spherical=spherical, init=start
+        4, embedding=embedding, n_components=r, metric=METRICS[spherical], init=start
     ).fit(X, sample_weight=weights)
     check_space(model, X, start, weights)
     check_rho(model, X, weights)
@@ -95,13 +100,13 @@ def check_space(model, X, start, weights):
     labels, rho = model.labels_, model.rho_
     # As they are, rows may be fewer than features.
     r = model.n_components_
-    assert r == Y.shape[1] if model.embedding_kind_ else r in {Y.shape[1], len(Y), len(Y) - 1}
+    assert r == Y.shape[1] if model.embedding_ else r in {Y.shape[1], len(Y), len(Y) - 1}
     assert_array_equal(labels, descend(Y, start, k, rho, weights))
     assert_allclose(model.inertia_, inertia_of(Y, labels, rho, weights), rtol=1e-8)
     assert_allclose(model.log_det_, log_det(Y, labels, rho, weights), rtol=1e-8, atol=1e-8)
     W = scatter_within(Y, labels, weights)
     assert_allclose(model.objective_, closed_form(W, model.lam_, model.mu_), rtol=1e-8)
-    rows = unit(X) if model.spherical_ else as_dense(X)
+    rows = unit(X) if model.metric_ == "cosine" else as_dense(X)
     assert_allclose(model.cluster_centers_, means_of(rows, labels, k, weights), atol=1e-10)
     assert_array_equal(model.predict(X), labels)
 
@@ -109,7 +114,7 @@ def check_space(model, X, start, weights):
     Y_new = space_of(model, X, weights, new)
     B, centers = metric_of(Y, labels, rho, weights), means_of(Y, labels, k, weights)
     expected = rho / 2 * metric_distances(Y_new, centers, B)
-    found = ((model.transform(new)[:, None] - model.centers_in_space_[None]) ** 2).sum(axis=2)
+    found = ((model.transform(new)[:, None] - model.centroids_in_space_[None]) ** 2).sum(axis=2)
     if r < Y.shape[1]:  # what no row of the fit has is as far from every center
         expected -= expected.min(axis=1, keepdims=True)
         found -= found.min(axis=1, keepdims=True)
@@ -121,7 +126,7 @@ def check_rho(model, X, weights):
     """A tenth of the mean scatter of a coordinate; without an embedding, the mean of a row."""
     Y = space_of(model, X, weights)
     total = np.trace(scatter_within(Y, np.zeros(len(Y)), weights))
-    if model.embedding_kind_ is not None:
+    if model.embedding_ is not None:
         assert model.rho_ == pytest.approx(0.1 * total / model.n_components_)
     elif weights is None:
         assert model.rho_ == pytest.approx(total / len(Y))
@@ -131,19 +136,22 @@ def check_rho(model, X, weights):
 def test_auto_looks_at_the_rows(text, dense, container):
     X, _ = text
     model = TransformedKMeans(4, random_state=0).fit(container(X))
-    assert model.spherical_ is True
-    assert model.embedding_kind_ == "cut"
+    assert model.metric_ == "cosine"
+    assert model.embedding_ == "cut"
     assert model.n_components_ == 8
     signed = container(as_dense(X) * np.where(np.arange(400) % 2, 1.0, -1.0))
     model = TransformedKMeans(4, random_state=0).fit(signed)
-    assert model.spherical_ is False
-    assert model.embedding_kind_ == "svd"
+    assert model.metric_ == "euclidean"
+    assert model.embedding_ == "svd"
     full = TransformedKMeans(4, random_state=0).fit(container(np.abs(dense[0])))
-    assert full.spherical_ is False
-    assert full.embedding_kind_ == "svd"
-    assert full.n_components_ == 8
+    assert full.metric_ == "euclidean"
+    assert full.embedding_ == "white"
+    assert full.n_components_ == 12
+    many = TransformedKMeans(30, n_init=1, random_state=0).fit(container(np.abs(dense[0])))
+    assert many.embedding_ == "svd"
+    assert many.n_components_ == 12
     whole = TransformedKMeans(4, embedding=None, random_state=0).fit(container(dense[0]))
-    assert whole.embedding_kind_ is None
+    assert whole.embedding_ is None
     assert whole.n_components_ == 12
     assert whole.discarded_ == 0
 
@@ -153,7 +161,7 @@ def test_auto_is_spherical_up_to_a_tenth_of_entries(share, spherical):
     X = np.zeros((40, 100))
     X.flat[np.random.default_rng(0).permutation(4000)[: round(4000 * share)]] = 1.0
     for rows in (X, sp.csr_array(X)):
-        assert TransformedKMeans(3, random_state=0).fit(rows).spherical_ is spherical
+        assert TransformedKMeans(3, random_state=0).fit(rows).metric_ == METRICS[spherical]
 
 
 def test_stored_zeros_count_as_zeros(text):
@@ -164,14 +172,14 @@ def test_stored_zeros_count_as_zeros(text):
     assert extra.nnz > 0.1 * 150 * 400
     one = TransformedKMeans(4, init=start).fit(X)
     other = TransformedKMeans(4, init=start).fit(extra)
-    assert other.spherical_ is True
+    assert other.metric_ == "cosine"
     assert_array_equal(one.labels_, other.labels_)
     assert_allclose(one.objective_, other.objective_, rtol=1e-9)
 
 
 def test_discarded_is_the_share_outside_of_the_components(dense, text):
     X, _ = dense
-    model = TransformedKMeans(4, embedding="svd", n_components=3, spherical=False).fit(X)
+    model = TransformedKMeans(4, embedding="svd", n_components=3, metric="euclidean").fit(X)
     values = np.linalg.eigvalsh(np.cov(X.T))
     assert model.discarded_ == pytest.approx(values[:-3].sum() / values.sum())
     full = clone(model).set_params(n_components=12).fit(X)
@@ -179,7 +187,7 @@ def test_discarded_is_the_share_outside_of_the_components(dense, text):
     rows = unit(text[0])
     degrees = rows @ rows.sum(axis=0)
     for kind, scale in (("cut", 1 / np.sqrt(degrees)), ("svd", np.ones(150))):
-        model = TransformedKMeans(4, embedding=kind, spherical=True, random_state=0).fit(text[0])
+        model = TransformedKMeans(4, embedding=kind, metric="cosine", random_state=0).fit(text[0])
         scaled = scale[:, None] * rows
         kept = ((scaled @ directions(rows, kind, True, 8)) ** 2).sum() / (scaled**2).sum()
         assert model.discarded_ == pytest.approx(1 - kept)
@@ -187,7 +195,7 @@ def test_discarded_is_the_share_outside_of_the_components(dense, text):
 
 def test_without_an_embedding_components_are_those_of_pca(dense):
     X, start = dense
-    params = {"rho": 40.0, "n_components": 3, "spherical": False, "init": start}
+    params = {"rho": 40.0, "n_components": 3, "metric": "euclidean", "init": start}
     one = TransformedKMeans(4, embedding=None, **params).fit(X)
     other = TransformedKMeans(4, embedding="svd", **params).fit(X)
     assert_array_equal(one.labels_, other.labels_)
@@ -200,7 +208,7 @@ def test_spherical_rows_have_no_length(text):
     X, start = text
     lengths = np.random.default_rng(0).random(150) * 100 + 0.01
     for embedding in ("cut", "svd", None):
-        model = TransformedKMeans(4, embedding=embedding, spherical=True, init=start)
+        model = TransformedKMeans(4, embedding=embedding, metric="cosine", init=start)
         one = clone(model).fit(X)
         other = clone(model).fit(sp.csr_array(sp.diags(lengths) @ X))
         assert_array_equal(one.labels_, other.labels_)
@@ -211,7 +219,7 @@ def test_spherical_rows_have_no_length(text):
 @pytest.mark.parametrize("embedding", ["svd", None])
 def test_components_are_the_transform(dense, embedding):
     X, start = dense
-    model = TransformedKMeans(4, embedding=embedding, spherical=False, init=start).fit(X)
+    model = TransformedKMeans(4, embedding=embedding, metric="euclidean", init=start).fit(X)
     assert model.components_.shape == (model.n_components_, 12)
     expected = (X - X.mean(axis=0)) @ model.components_.T
     assert_allclose(model.transform(X), expected, rtol=1e-8, atol=1e-8)
@@ -221,7 +229,7 @@ def test_components_are_the_transform(dense, embedding):
 def test_components_of_documents_are_the_transform_of_their_space(text, embedding):
     X, start = text
     for rows in (X, X.toarray()):
-        model = TransformedKMeans(4, embedding=embedding, spherical=True, init=start).fit(rows)
+        model = TransformedKMeans(4, embedding=embedding, metric="cosine", init=start).fit(rows)
         Z, T = model.transform(rows), model.components_
         Y = embed(X, embedding, True, 8) if embedding else unit(X) - unit(X).mean(axis=0)
         assert T.shape == (model.n_components_, Y.shape[1])
@@ -242,7 +250,7 @@ def test_components_of_documents_are_the_transform_of_their_space(text, embeddin
 def test_sparse_equals_dense(text, embedding, spherical, container, dtype):
     X, start = text
     X = X.astype(dtype)
-    model = TransformedKMeans(4, embedding=embedding, spherical=spherical, init=start)
+    model = TransformedKMeans(4, embedding=embedding, metric=METRICS[spherical], init=start)
     one = clone(model).fit(X.toarray())
     other = clone(model).fit(container(X))
     assert_array_equal(other.labels_, one.labels_)
@@ -258,7 +266,7 @@ def test_sparse_equals_dense(text, embedding, spherical, container, dtype):
 @pytest.mark.parametrize(("embedding", "spherical"), TEXT[:3])
 def test_sparse_equals_dense_from_random_starts(embedding, spherical):
     X, _ = make_documents(200, 400, n_topics=4, length=60, overlap=0.1, random_state=1)
-    model = TransformedKMeans(4, embedding=embedding, spherical=spherical, random_state=0)
+    model = TransformedKMeans(4, embedding=embedding, metric=METRICS[spherical], random_state=0)
     one = clone(model).fit(X.toarray())
     other = clone(model).fit(X)
     assert adjusted_rand_score(one.labels_, other.labels_) == 1.0
@@ -292,7 +300,12 @@ def test_solvers_agree(embedding, spherical, container):
     X, topics = make_documents(200, 300, n_topics=4, length=80, overlap=0.1, random_state=1)
     X = container(X)
     model = TransformedKMeans(
-        4, embedding=embedding, spherical=spherical, n_components=4, init=topics, random_state=0
+        4,
+        embedding=embedding,
+        metric=METRICS[spherical],
+        n_components=4,
+        init=topics,
+        random_state=0,
     )
     exact = clone(model).set_params(solver="exact").fit(X)
     for solver, rtol in (("lanczos", 1e-7), ("randomized", 1e-2), ("auto", 1e-7)):
@@ -309,7 +322,7 @@ def test_solvers_agree(embedding, spherical, container):
 def test_conjugate_gradients_find_what_is_found_exactly(text, rho, spherical, weighted):
     X, start = text
     weights = np.random.default_rng(0).random(150) + 0.1 if weighted else None
-    model = TransformedKMeans(4, rho=rho, embedding=None, spherical=spherical, init=start)
+    model = TransformedKMeans(4, rho=rho, embedding=None, metric=METRICS[spherical], init=start)
     exact = clone(model).set_params(solver="exact").fit(X, sample_weight=weights)
     fast = clone(model).set_params(solver="cg").fit(X, sample_weight=weights)
     assert_array_equal(fast.labels_, exact.labels_)
@@ -331,7 +344,7 @@ def test_conjugate_gradients_find_what_is_found_exactly(text, rho, spherical, we
 @pytest.mark.parametrize("offset", [-5.0, 100.0])
 def test_conjugate_gradients_take_dense_rows(dense, offset):
     X, start = dense
-    model = TransformedKMeans(4, embedding=None, spherical=False, init=start)
+    model = TransformedKMeans(4, embedding=None, metric="euclidean", init=start)
     exact = clone(model).set_params(solver="exact").fit(X + offset)
     fast = clone(model).set_params(solver="cg").fit(X + offset)
     assert_array_equal(fast.labels_, exact.labels_)
@@ -342,7 +355,7 @@ def test_conjugate_gradients_take_dense_rows(dense, offset):
 def test_conjugate_gradients_have_no_directions(text):
     X, start = text
     model = TransformedKMeans(4, embedding=None, solver="cg", init=start).fit(X)
-    assert model.centers_in_space_ is None
+    assert model.centroids_in_space_ is None
     with pytest.raises(NotImplementedError, match="cg"):
         model.transform(X)
     with pytest.raises(AttributeError, match="cg"):
@@ -352,7 +365,7 @@ def test_conjugate_gradients_have_no_directions(text):
 @pytest.mark.parametrize("spherical", [True, False])
 def test_the_container_does_not_decide_the_number_of_components(text, spherical):
     X, start = text
-    model = TransformedKMeans(4, embedding=None, spherical=spherical, init=start)
+    model = TransformedKMeans(4, embedding=None, metric=METRICS[spherical], init=start)
     one, other = clone(model).fit(X), clone(model).fit(X.toarray())
     assert one.n_components_ == other.n_components_
 

@@ -1,4 +1,4 @@
-"""Neighbours by way of clusters against all distances."""
+"""Neighbors by way of clusters against all distances."""
 
 from collections.abc import Iterator
 
@@ -76,7 +76,7 @@ def check(case: Case) -> Iterator[str]:
         best = np.sort(exact, axis=1)[:, : params["n_neighbors"]]
         yield require(
             (found <= best * (1 + 1e-9) + smallest).all(),
-            "neighbours are the nearest",
+            "neighbors are the nearest",
             lambda: f"found {found.max(axis=1)}, nearest {best.max(axis=1)}",
         )
     yield from _supervised(case, rows if not params["own"] else case.X, clusterer)
@@ -91,4 +91,4 @@ def _supervised(case: Case, rows: np.ndarray, clusterer: KMeans) -> Iterator[str
         chances = classes.predict_proba(rows)
         values = ClusterKNeighborsRegressor(**options).fit(case.X, y * 1.0).predict(rows)
     yield require(np.allclose(chances.sum(axis=1), 1), "chances add up to one", chances)
-    yield require(np.isin(values, y).all(), "one neighbour, one value", values)
+    yield require(np.isin(values, y).all(), "one neighbor, one value", values)

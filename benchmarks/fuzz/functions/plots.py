@@ -69,7 +69,7 @@ def _drawn(case: Case, model: Any) -> Iterator[str]:
                 case "cluster_sizes":
                     drawn = inspection.plot_cluster_sizes(model, ax=ax)
                 case "centers_as_images":
-                    drawn = inspection.plot_centers_as_images(model, (2, 2), ax=ax)
+                    drawn = inspection.plot_centroids(model, (2, 2), ax=ax)
                 case "objective":
                     drawn = inspection.plot_objective([model], ax=ax)
                 case "operations":
@@ -93,4 +93,4 @@ def _own_plot(inspection: Any, model: Any, X: Any, ax: Any) -> Any:
         return inspection.plot_view_information(model, ax=ax)
     if name == "TransformedKMeans":
         return inspection.plot_learned_space(model, X, ax=ax)
-    return inspection.plot_centroid_images([model], (2, 2))
+    return inspection.plot_matched_centroids([model], (2, 2))

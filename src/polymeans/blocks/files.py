@@ -73,7 +73,7 @@ def _expand(path: str, ending: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Stamp:
-    """By what a changed file is recognised: its size, and when it was last written."""
+    """By what a changed file is recognized: its size, and when it was last written."""
 
     path: str
     mark: tuple[int, ...]

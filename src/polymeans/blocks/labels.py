@@ -20,7 +20,7 @@ _LARGEST = np.iinfo(np.int32).max
 
 
 def label_blocks(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
-    """Labels of one block after the other, each read while the one before is labelled.
+    """Labels of one block after the other, each read while the one before is labeled.
 
     **Idea.** ``model.predict(blocks)`` returns the labels of all rows at once, 4 bytes each. This
     hands them out as they are found, for :func:`write_labels` or any other use.

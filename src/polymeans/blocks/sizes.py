@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from polymeans._validation import check_integer
 
 #: Bytes of a block, about. Opening and handing over a block of one row took 0.13 ms,
-#: labelling 32 MiB of 32 features with 256 centroids 130 ms: what a block costs by itself is lost
+#: labeling 32 MiB of 32 features with 256 centroids 130 ms: what a block costs by itself is lost
 #: in its work. Passes over Parquet were as fast with 4 MiB as with 128. Smaller blocks would do for
 #: reading; these leave room for what a fit has to do for each block. Three of them (the present
 #: one, the next one, one that is being converted) are 100 MB.
@@ -80,7 +80,7 @@ def cut_by_bytes(part: int, ends: NDArray[np.int64], block_bytes: int) -> list[P
 
 
 def join(pieces: Sequence[Piece], block_bytes: int) -> list[tuple[Piece, ...]]:
-    """Blocks: neighbouring pieces together, as long as they are not larger than a block."""
+    """Blocks: neighboring pieces together, as long as they are not larger than a block."""
     blocks: list[list[Piece]] = []
     filled = 0
     for piece in pieces:

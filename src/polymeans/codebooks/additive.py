@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.aggregation import center_later_sets, split
 
-#: Share of the largest eigenvalue of the normalised system below which the rows do not determine a
+#: Share of the largest eigenvalue of the normalized system below which the rows do not determine a
 #: direction: of the sixteen digits of float64, fewer than six would be left along it.
 _UNDETERMINED = 1e-10
 
@@ -89,7 +89,7 @@ def solve_additive(
 
 
 def _inverse(system: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """The pseudo-inverse of a normalised system, and how often to apply it.
+    """The pseudo-inverse of a normalized system, and how often to apply it.
 
     A second application removes rounding errors of the first. The solve of the search's trials
     (``polymeans.kernels.additive.refit_quickly``) has the same system but a ridge, which bounds

@@ -1,7 +1,7 @@
 """Centers measured in a metric that the clusters themselves determine.
 
 The best metric for given labels is the inverse of ``B = W + rho I``, W being the scatter within
-clusters, and what is left to minimise is ``log det B``. With the scatter of all rows ``T`` and the
+clusters, and what is left to minimize is ``log det B``. With the scatter of all rows ``T`` and the
 weighted means ``S`` (row c: the sum of cluster c over the root of its mass), ``B = T + rho I -
 S'S``, so all that is needed are the k solutions ``Z`` of ``(T + rho I) Z' = S'`` and the k x k
 matrix ``L = I - S Z'``:

@@ -84,7 +84,7 @@ def fit_multiplicative(
 ) -> list[NDArray[np.float64]]:
     """Protocentroids whose products are nearest to the rows of each cell.
 
-    Minimises ``Σ_c masses[c] |v_c|² - 2 sums[c] · v_c`` over products ``v_c``, by alternating exact
+    Minimizes ``Σ_c masses[c] |v_c|² - 2 sums[c] · v_c`` over products ``v_c``, by alternating exact
     solves, and never ends above where it started. A coordinate the rows do not determine keeps its
     value.
 

@@ -125,13 +125,13 @@ def _card(outcome: Outcome) -> str:
 
 def _picture(outcome: Outcome) -> str:
     """Centroids as a mosaic; of texts, the words that stand out in some clusters."""
-    shape = outcome.problem.settings.get("images")
+    shape = outcome.problem.settings.get("image_shape")
     if shape is None:
         return _words(outcome)
     model = outcome.model
     centers = (
-        np.concatenate(model.centers_per_view_)
-        if hasattr(model, "centers_per_view_")
+        np.concatenate(model.centroids_per_view_)
+        if hasattr(model, "centroids_per_view_")
         else model.cluster_centers_
     )
     images = np.asarray(centers)[:_PICTURES].reshape(-1, *shape)

@@ -148,7 +148,7 @@ def problems(seed: int, quick: bool) -> Iterator[Problem]:
     digits = load_digits()
     step = 3 if quick else 1
     images, classes = digits.data[::step], digits.target[::step]
-    of_digits: dict[str, Any] = {"images": (8, 8), "y": classes}
+    of_digits: dict[str, Any] = {"image_shape": (8, 8), "y": classes}
     yield Problem(
         KMeans(20, random_state=seed),
         images,
@@ -164,7 +164,7 @@ def problems(seed: int, quick: bool) -> Iterator[Problem]:
         "stick figures",
         3 * poses[:, 0] + poses[:, 1],
         "Nine centroids are sums of three upper and three lower bodies.",
-        {"images": (20, 20)},
+        {"image_shape": (20, 20)},
     )
     yield Problem(
         QuickKMeans(32 if quick else 64, n_nonzeros=700 if quick else 1400, random_state=seed),
@@ -189,7 +189,7 @@ def problems(seed: int, quick: bool) -> Iterator[Problem]:
         "colored letters",
         known,
         "Three groupings of the same images, each in a subspace of its own.",
-        {"images": (9, 7, 3)},
+        {"image_shape": (9, 7, 3)},
     )
     posts, topics = make_posts(999 // step, n_topics=12, overlap=0.7, random_state=seed)
     vectorizer = TfidfVectorizer(stop_words="english")

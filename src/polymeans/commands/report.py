@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
             given.table,
             options.output,
             title=options.title,
-            images=options.images,
+            image_shape=options.images,
         )
     if options.json:
         say_json({"report": str(options.output)})

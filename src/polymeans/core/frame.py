@@ -87,7 +87,7 @@ class Frame:
     shift: NDArray[Any]  #: (n_used,) subtracted from rows and centroids for fast scores
     shifted: bool  #: whether that is not zero
     guarded: bool  #: some rows or centroids may be too long for fast scores
-    hides: bool  #: rows without weight are zeros, and labelled when centroids are known
+    hides: bool  #: rows without weight are zeros, and labeled when centroids are known
     order: NDArray[np.int64]  #: (n_used,) the user's number of each feature (sparse rows)
     rank: NDArray[np.int32]  #: (n_features,) the way back, -1: no row has it (sparse rows)
 

@@ -16,7 +16,7 @@ def squared_norms(X: Rows) -> NDArray[np.float64]:
         X.sum_duplicates()
     squares = np.append(X.data.astype(np.float64) ** 2, 0.0)
     sums = np.add.reduceat(squares, X.indptr[:-1])
-    return np.where(np.diff(X.indptr) > 0, sums, 0.0)  # an empty row sums its neighbour's first
+    return np.where(np.diff(X.indptr) > 0, sums, 0.0)  # an empty row sums its neighbor's first
 
 
 def largest_of_rows(X: Rows) -> NDArray[np.float64]:

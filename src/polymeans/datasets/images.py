@@ -36,7 +36,7 @@ _LETTERS = {
     "V": ("#...#", "#...#", "#...#", ".#.#.", "..#.."),
     "Z": ("#####", "...#.", "..#..", ".#...", "#####"),
 }
-#: Cyan, magenta, yellow: the grey that they have in common exceeds their differences.
+#: Cyan, magenta, yellow: the gray that they have in common exceeds their differences.
 _COLORS = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
 _HEIGHT, _WIDTH = 9, 7
 #: Marks at the top left, top right, bottom left, bottom right, as rows and columns. Two pixels
@@ -193,7 +193,7 @@ def _distance(size: int, start: Any, end: Any) -> NDArray[np.float64]:
     """Distance of each pixel's middle, in pixels, from the line between two points."""
     start, end = size * np.array(start), size * np.array(end)
     down = np.arange(size) + 0.5
-    # The figure's axis is in the middle of a column; between two, the trunk would be two grey ones.
+    # The figure's axis is in the middle of a column; between two, the trunk would be two gray ones.
     across = np.arange(size) - size // 2 + size / 2
     pixels = np.stack(np.meshgrid(across, down), axis=-1)
     along = end - start

@@ -11,7 +11,7 @@ except ImportError as error:
     ) from error
 
 from polymeans.deep.displays import (
-    plot_decoded_centers,
+    plot_decoded_centroids,
     plot_latent_map,
     plot_losses,
     plot_network_sizes,
@@ -29,7 +29,7 @@ __all__ = [
     "KhatriRaoIDEC",
     "from_arrays",
     "load",
-    "plot_decoded_centers",
+    "plot_decoded_centroids",
     "plot_latent_map",
     "plot_losses",
     "plot_network_sizes",

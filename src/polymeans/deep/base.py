@@ -220,7 +220,7 @@ class DeepClustering(
         return wide.astype(sets[0].dtype)
 
     @property
-    def decoded_centers_(self) -> NDArray[Any]:
+    def decoded_centroids_(self) -> NDArray[Any]:
         """All centroids as rows: what the decoder makes of them."""
         return self.decode(self.cluster_centers_)
 
@@ -242,7 +242,7 @@ class DeepClustering(
         return distances.argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Encode rows.
+        """Rows in the latent space: the encoder of the network, not distances.
 
         Parameters
         ----------
@@ -258,6 +258,23 @@ class DeepClustering(
         rows = self._rows(X)
         with self._threads():
             return inference.encode(self._placed_network(), rows)
+
+    def distances(self, X: Any) -> NDArray[Any]:
+        """Distance of each row to each centroid, in the latent space.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), Blocks or DataLoader
+            Rows. CSR rows and blocks are made dense batch by batch. Of a
+            ``torch.utils.data.DataLoader`` the data set is used, its order is not.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters_)
+            Euclidean distances. The nearest centroid is the label of a row.
+        """
+        squares = inference.squared_distances(self._fitted_codebook(), self.transform(X))
+        return np.sqrt(np.maximum(squares, 0.0)).astype(self.dtype)
 
     def decode(self, latent: ArrayLike) -> NDArray[Any]:
         """Decode points of the latent space.

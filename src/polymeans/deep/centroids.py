@@ -20,8 +20,7 @@ class FreeCentroids(DeepClustering):
         self,
         n_clusters: int = 8,
         *,
-        start: str = "graph",
-        start_labels: Any = None,
+        init: Any = "auto",
         n_init: int = 1,
         pretrain_once: bool = True,
         autoencoder: Any = "dense",
@@ -47,8 +46,7 @@ class FreeCentroids(DeepClustering):
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
-        self.start = start
-        self.start_labels = start_labels
+        self.init = init
         self.n_init = n_init
         self.pretrain_once = pretrain_once
         self.autoencoder = autoencoder
@@ -86,8 +84,7 @@ class KhatriRaoCentroids(DeepClustering):
         n_protocentroids: Any = (2, 3),
         *,
         aggregator: str = "sum",
-        start: str = "graph",
-        start_labels: Any = None,
+        init: Any = "auto",
         n_init: int = 1,
         pretrain_once: bool = True,
         autoencoder: Any = "dense",
@@ -114,8 +111,7 @@ class KhatriRaoCentroids(DeepClustering):
     ) -> None:
         self.n_protocentroids = n_protocentroids
         self.aggregator = aggregator
-        self.start = start
-        self.start_labels = start_labels
+        self.init = init
         self.n_init = n_init
         self.pretrain_once = pretrain_once
         self.autoencoder = autoencoder

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from polymeans.deep.arrangement import members_beside_the_mean
 from polymeans.inspection._matplotlib import axes_or_new, load
 from polymeans.inspection._models import as_models, check_has, model_names
-from polymeans.inspection._style import CURVES, GREY, HUES, MARKERS
+from polymeans.inspection._style import CURVES, GRAY, HUES, MARKERS
 from polymeans.inspection._tiles import Paint, Tile, number_ticks
 
 
-def plot_decoded_centers(
+def plot_decoded_centroids(
     model: Any,
     *,
     image_shape: Sequence[int] | None = None,
@@ -50,16 +50,16 @@ def plot_decoded_centers(
     --------
     >>> from matplotlib.figure import Figure
     >>> from polymeans.datasets import make_stick_figures
-    >>> from polymeans.deep import KhatriRaoDKM, plot_decoded_centers
+    >>> from polymeans.deep import KhatriRaoDKM, plot_decoded_centroids
     >>> images, poses = make_stick_figures(90, random_state=0)
     >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = KhatriRaoDKM((3, 3), **quick).fit(images)
-    >>> ax = plot_decoded_centers(model, image_shape=(20, 20), ax=Figure().add_subplot())
+    >>> ax = plot_decoded_centroids(model, image_shape=(20, 20), ax=Figure().add_subplot())
     >>> len(ax.images)
     3
     """
-    check_has(model, "decoded_centers_")
-    centers = np.asarray(model.decoded_centers_, dtype=np.float64)
+    check_has(model, "decoded_centroids_")
+    centers = np.asarray(model.decoded_centroids_, dtype=np.float64)
     tile = Tile(image_shape, centers.shape[1])
     used = np.bincount(model.labels_, minlength=len(centers)) > 0
     sets = getattr(model, "protocentroids_", None)
@@ -150,7 +150,7 @@ def plot_losses(model: Any, *, ax: Any = None) -> Any:
     edges = np.flatnonzero(history["phase"][1:] != history["phase"][:-1]) + 1
     for first, last in zip(np.r_[0, edges], np.r_[edges, len(history)]):
         if first:
-            ax.axvline(first + 0.5, color=GREY, linewidth=0.8)
+            ax.axvline(first + 0.5, color=GRAY, linewidth=0.8)
         ax.annotate(
             str(history["phase"][first]),
             ((first + last + 1) / 2, 1.0),
@@ -159,7 +159,7 @@ def plot_losses(model: Any, *, ax: Any = None) -> Any:
             textcoords="offset points",
             ha="center",
             fontsize="small",
-            color=GREY,
+            color=GRAY,
         )
     if (ax.get_lines()[0].get_ydata() > 0).all():
         ax.set_yscale("log")

@@ -10,8 +10,8 @@ class IDEC(FreeCentroids):
     **Idea.** As :class:`DKM`, but rows belong to all clusters to some degree, by Student's t
     distribution of their distance to the centroids. Training makes these degrees more decided than
     they are, while the decoder keeps the latent space faithful to the rows. Where the clusters are
-    is decided before: by a graph of nearest neighbors of the rows (``start="graph"``), whose labels
-    the network learns, or, as published, by k-means in the latent space (``start="latent"``).
+    is decided before: by a graph of nearest neighbors of the rows (``init="graph"``), whose labels
+    the network learns, or, as published, by k-means in the latent space (``init="latent"``).
 
     **Use when** you want a small model that labels new rows, encodes and decodes them, of clusters
     that are not round: digits, faces, curves. The decoder shows what a centroid looks like.
@@ -21,19 +21,19 @@ class IDEC(FreeCentroids):
     unrelated columns.
 
     **Cost.** Some thousand steps of an optimizer, seconds to a minute on a CPU, and for
-    ``start="graph"`` all pairs of rows once (approximate neighbors above 30 000 rows), with
+    ``init="graph"`` all pairs of rows once (approximate neighbors above 30 000 rows), with
     ``n_samples * n_clusters`` numbers of targets.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    start : {"graph", "latent", "mixed"}, default="graph"
+    init : {"auto", "graph", "latent", "mixed"} or array-like of shape (n_samples,), \
+            default="auto"
         Where clusters come from. "graph": from a neighborhood graph of the rows; the network learns
         these labels, then trains on its own. "latent": from the latent space of the pretrained
-        autoencoder, as published. "mixed": both in turn over the restarts.
-    start_labels : array-like of shape (n_samples,) or None, default=None
-        Labels from 0 to the number of clusters minus 1 to learn instead of those of the graph.
+        autoencoder, as published. "mixed": both in turn over the restarts. "auto": "graph". Labels
+        from 0 to the number of clusters minus 1 are learned instead of those of the graph.
     n_init : int, default=1
         Number of restarts, of which the one with the least ``objective_`` is kept.
     pretrain_once : bool, default=True
@@ -63,21 +63,21 @@ class IDEC(FreeCentroids):
         Weight of the reconstruction error beside the loss of the clusters.
     pretrain_epochs : "auto" or int, default="auto"
         Epochs in which the autoencoder learns to reconstruct. "auto": 15 or more, such that there
-        are 600 steps; 150 for ``start="latent"``.
+        are 600 steps; 150 for ``init="latent"``.
     distill_epochs : "auto" or int, default="auto"
         Epochs in which labels of the graph are learned. "auto": 10 or more, such that there are 500
         steps and 10 for each cluster.
     max_epochs : "auto" or int, default="auto"
         Epochs of self-training at most. "auto": 5 or more, such that there are 150 steps; 150 for
-        ``start="latent"``.
+        ``init="latent"``.
     tol : float or None, default=0.0
         Self-training ends when at most this share of the labels changes in each of five epochs.
         None: it goes on for all epochs.
     batch_size : "auto" or int, default="auto"
-        Rows of a step, about. "auto": 256; 512 for ``start="latent"``.
+        Rows of a step, about. "auto": 256; 512 for ``init="latent"``.
     learning_rate : "auto" or float, default="auto"
         Of pretraining and distillation; that of self-training is a fixed part of it. "auto": 0.002;
-        0.001 for ``start="latent"``.
+        0.001 for ``init="latent"``.
     warm_start : bool, default=False
         Whether ``fit`` goes on with self-training of the fitted network and centroids.
     dtype : {"float32", "float64"}, default="float32"
@@ -99,7 +99,7 @@ class IDEC(FreeCentroids):
         Nearest centroid of each row in the latent space.
     cluster_centers_ : ndarray of shape (n_clusters_, n_latent_)
         Centroids in the latent space; formed at each access.
-    decoded_centers_ : ndarray of shape (n_clusters_, n_features)
+    decoded_centroids_ : ndarray of shape (n_clusters_, n_features)
         What the decoder makes of them; formed at each access.
     n_clusters_ : int
         Number of centroids.
@@ -163,7 +163,7 @@ class IDEC(FreeCentroids):
     >>> images, poses = make_stick_figures(90, random_state=0)
     >>> quick = {"pretrain_epochs": 20, "distill_epochs": 60, "random_state": 0}
     >>> model = IDEC(9, **quick).fit(images)
-    >>> model.transform(images).shape, model.decoded_centers_.shape
+    >>> model.transform(images).shape, model.decoded_centroids_.shape
     ((90, 10), (9, 400))
     """
 

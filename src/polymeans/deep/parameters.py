@@ -26,12 +26,21 @@ from polymeans.deep.networks import HIDDEN_SIZES, KINDS, WIDE_HIDDEN_SIZES, Netw
 from polymeans.deep.rows import RowSource
 from polymeans.deep.schedule import make_schedule
 
-STARTS = ("graph", "latent", "mixed")
+INITS = ("auto", "graph", "latent", "mixed")
+
+#: Starts that follow each other over the restarts.
+_STARTS = {
+    "auto": ("graph",),
+    "graph": ("graph",),
+    "latent": ("latent",),
+    "mixed": ("graph", "latent"),
+}
 
 
 def check_parameters(model: Any) -> None:
     """Raise if a parameter cannot be used, whatever the rows are."""
-    check_choice("start", model.start, STARTS)
+    if isinstance(model.init, str):
+        check_choice("init", model.init, INITS, "Or give labels, one for each row.")
     check_integer("n_init", model.n_init, 1)
     _check_network(model)
     for name in ("pretrain_epochs", "distill_epochs", "max_epochs"):
@@ -136,14 +145,11 @@ def make_plan(model: Any, rows: RowSource, sizes: tuple[int, ...], aggregator: s
     """Everything the fit of these rows depends on."""
     n_clusters = int(np.prod(sizes))
     labels: NDArray[np.int32] | None = None
-    if model.start_labels is not None:
-        if model.start == "latent":
-            raise ValueError(
-                'start_labels was given, but start="latent" clusters the latent space instead. '
-                'Use start="graph", or leave start_labels out.'
-            )
-        labels = check_labels("start_labels", model.start_labels, rows.n_samples, (n_clusters,))[0]
-    starts = {"graph": ("graph",), "latent": ("latent",), "mixed": ("graph", "latent")}[model.start]
+    starts = _STARTS["graph"]
+    if isinstance(model.init, str):
+        starts = _STARTS[model.init]
+    else:
+        labels = check_labels("init", model.init, rows.n_samples, (n_clusters,))[0]
     n_init = int(model.n_init)
     loss = model._loss()
     schedule = make_schedule(model, starts[0], rows.n_batches, n_clusters, loss, rows.n_samples)

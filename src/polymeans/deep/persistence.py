@@ -28,7 +28,7 @@ _FORMAT = 1
 _CLASSES = ("DKM", "IDEC", "KhatriRaoDKM", "KhatriRaoIDEC")
 
 #: Parameters that are no plain values: they are stored as arrays, or not at all.
-_OTHER_PARAMETERS = ("autoencoder", "start_labels", "random_state")
+_OTHER_PARAMETERS = ("autoencoder", "random_state")
 
 #: Fitted attributes that are numbers or names.
 _NUMBERS = (
@@ -94,8 +94,8 @@ def to_arrays(model: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     }
     if hasattr(model, "feature_names_in_"):
         values["feature_names"] = [str(name) for name in model.feature_names_in_]
-    if model.start_labels is not None:
-        arrays["parameter.start_labels"] = np.asarray(model.start_labels, dtype=np.int64)
+    if not isinstance(model.init, str):
+        arrays["parameter.init"] = np.asarray(model.init, dtype=np.int64)
     # Not ascontiguousarray: it makes vectors of single numbers.
     return {name: np.array(value, order="C") for name, value in arrays.items()}, values
 
@@ -136,8 +136,8 @@ def from_arrays(
     parameters = dict(values["parameters"])
     if given:
         parameters["autoencoder"] = autoencoder
-    if "parameter.start_labels" in arrays:
-        parameters["start_labels"] = arrays["parameter.start_labels"]
+    if "parameter.init" in arrays:
+        parameters["init"] = arrays["parameter.init"]
     for name, value in parameters.items():
         if isinstance(value, list):
             parameters[name] = tuple(value)
@@ -233,6 +233,8 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
             plain[name] = value
         elif name == "random_state" and isinstance(value, int | np.integer):
             plain[name] = int(value)
+        elif name == "init" and not isinstance(value, str):
+            continue  # labels are an array
         elif name not in _OTHER_PARAMETERS:
             is_sequence = isinstance(value, tuple | list | np.ndarray)
             plain[name] = [_plain(part) for part in value] if is_sequence else _plain(value)

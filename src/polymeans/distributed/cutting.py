@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-#: Bytes below which neighbouring chunks are put together: a visit of so many takes milliseconds,
+#: Bytes below which neighboring chunks are put together: a visit of so many takes milliseconds,
 #: several times what a task costs the scheduler.
 SMALL_BYTES = 4 * 2**20
 
@@ -35,7 +35,7 @@ def cut_into_blocks(lengths: tuple[int, ...], multiple: int, smallest: int = 1) 
     multiple : int
         Blocks begin at multiples of so many rows, as near to the beginning of a chunk as one is.
     smallest : int, default=1
-        Rows: neighbouring chunks are put together as long as a block has no more.
+        Rows: neighboring chunks are put together as long as a block has no more.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def cut_into_blocks(lengths: tuple[int, ...], multiple: int, smallest: int = 1) 
 def smallest_block(
     n_rows: int, n_features: int, itemsize: int, is_sparse: bool, n_threads: int
 ) -> int:
-    """Rows up to which neighbouring chunks are put together.
+    """Rows up to which neighboring chunks are put together.
 
     Parameters
     ----------

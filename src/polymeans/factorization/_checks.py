@@ -64,7 +64,10 @@ def check_row_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
             f"{weights.shape}."
         )
     if weights.min() < 0:
-        raise ValueError(f"weights must not be negative, got {weights.min():g}.")
+        raise ValueError(
+            f"weights must not be negative, got {weights.min():g}. Use 0 for rows that are not to "
+            "count."
+        )
     return weights
 
 
@@ -84,7 +87,9 @@ def check_factors(factors: Sequence[Any], shape: tuple[int, int]) -> list[NDArra
     fit = all(a[1] == b[0] for a, b in pairwise(shapes))
     if not fit or (shapes[0][0], shapes[-1][1]) != shape:
         raise ValueError(
-            f"factors of shapes {shapes} have no product of the shape {shape} of target."
+            f"factors of shapes {shapes} have no product of the shape {shape} of target. Each "
+            "needs as many columns as the next has rows, the first as many rows as target, the "
+            "last as many columns."
         )
     return factors
 

@@ -19,12 +19,12 @@ _WORTH_THREADS = 2**20
 
 
 class FastOperator(LinearOperator):
-    """The matrix ``V = S_1 S_2 ... S_Q``, kept as its sparse factors.
+    """A matrix that is a product of sparse factors, kept as these factors.
 
-    **Idea.** A row meets the last factor first and the first one last; that takes as many
-    multiplications as the factors have non-zeros, where the multiplied-out matrix needs one for
-    each of its entries. Rows are worked on side by side, one in each lane of the processor's
-    vectors, so factors may have any structure.
+    **Idea.** The matrix is ``V = S_1 S_2 ... S_Q``. A row meets the last factor first and the first
+    one last; that takes as many multiplications as the factors have non-zeros, where the
+    multiplied-out matrix needs one for each of its entries. Rows are worked on side by side, one in
+    each lane of the processor's vectors, so factors may have any structure.
 
     **Use when** the same matrix is applied to many rows, or to single rows with little delay, and
     the factors have far fewer non-zeros than the matrix has entries. **Do not use** for factors

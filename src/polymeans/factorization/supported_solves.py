@@ -26,7 +26,7 @@ _Support = NDArray[np.bool_]
 
 
 def solve_rows(gram: _Matrix, right: _Matrix, factor: _Matrix, support: _Support) -> _Matrix:
-    """The factor with each row x on its support minimising ``x' gram x - 2 right x``."""
+    """The factor with each row x on its support minimizing ``x' gram x - 2 right x``."""
     from polymeans.kernels.least_squares import solve_supported
 
     rows, columns = np.nonzero(support)
@@ -54,7 +54,7 @@ def solve_rows(gram: _Matrix, right: _Matrix, factor: _Matrix, support: _Support
 def solve_inner(
     left: _Matrix, right: _Matrix, toward: _Matrix, factor: _Matrix, support: _Support
 ) -> _Matrix:
-    """The factor S on its support minimising ``<left S right, S> - 2 <toward, S>``, or better."""
+    """The factor S on its support minimizing ``<left S right, S> - 2 <toward, S>``, or better."""
     from polymeans.kernels.least_squares import NEGLIGIBLE
 
     a, b = np.nonzero(support)

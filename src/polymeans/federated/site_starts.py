@@ -33,7 +33,7 @@ def summary(site: Site, request: Message) -> Message:
 
 
 def candidates(site: Site, request: Message) -> Message:
-    """Means of neighbouring rows far from all known points."""
+    """Means of neighboring rows far from all known points."""
     _refuse_if_private(site)
     least = max(LEAST_ROWS, site.rules.min_count)
     points, weights = _dense_rows(site, bool(request["spherical"]))

@@ -4,7 +4,7 @@
 estimator to these, with the same search as a local fit, and begins where that ends. One round.
 
 ``"k-means||"``: a few rounds in which sites offer candidates far from those there are, each the
-mean of ``min_count`` neighbouring rows, and then count how many of their rows are nearest to each.
+mean of ``min_count`` neighboring rows, and then count how many of their rows are nearest to each.
 The server thins the candidates by these counts. Less is sent than for summaries if clusters are
 few; of the structure of the rows less is known.
 """

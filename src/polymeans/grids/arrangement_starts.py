@@ -19,10 +19,10 @@ from polymeans.kmeans import KMeans
 #: each at 3000, are gone through once for each centroid that is tried as a corner (see below).
 MOST_FOR_CORNERS = 3000
 
-#: Centroids tried as neighbours of the corner in the first step, and members of a group that are
+#: Centroids tried as neighbors of the corner in the first step, and members of a group that are
 #: used to select the other group. Each takes ``k²`` operations, so both numbers are a trade-off
 #: between time and the reliability of the selection.
-_FIRST_NEIGHBOURS, _MOST_SELECTORS = 200, 64
+_FIRST_NEIGHBORS, _MOST_SELECTORS = 200, 64
 
 #: Rounds at most in which each of the two groups is selected by the other.
 _ROUNDS = 5
@@ -97,7 +97,7 @@ def _split_corners(
     gaps = squared_distances(steps, steps)
     np.fill_diagonal(gaps, np.inf)  # b itself is not the fourth corner of a and b
     # The centroid with the best fourth corners is on the axis; then each group selects the other.
-    sample = rng.permutation(len(others))[:_FIRST_NEIGHBOURS]
+    sample = rng.permutation(len(others))[:_FIRST_NEIGHBORS]
     misfits = _corner_misfits(steps, gaps, sample)
     best = np.partition(misfits, n_slice - 1, axis=1)[:, :n_slice].sum(axis=1).argmin()
     axis = across = sample[[best]]

@@ -361,7 +361,7 @@ def _unstructured(
     rows = np.log(np.abs(centers)) if logs else centers
     shares = weights / weights.sum()
     mean = shares @ rows
-    # Normal combinations of the centred rows have their covariance, whatever its rank.
+    # Normal combinations of the centered rows have their covariance, whatever its rank.
     root = np.sqrt(shares)[:, None] * (rows - mean)
     root = root[weights > 0]
 

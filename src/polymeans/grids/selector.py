@@ -61,7 +61,7 @@ class KhatriRaoSelector(ClusterMixin, BaseEstimator):
     free_centroids : bool, default=True
         Whether plain k-means is compared with them, too.
     criterion : {"bic", "aic"}, default="bic"
-        What to minimise; see Notes.
+        What to minimize; see Notes.
     patience : int, default=2
         Steps without improvement after which grids of one aggregator stop growing.
     effort : float, default=0.25

@@ -14,7 +14,6 @@ sizes and files are up to the caller; given axes, pyplot's global state is not t
 whose names begin with an underscore have what several plots share.
 """
 
-from polymeans.inspection.centroid_images import plot_centroid_images
 from polymeans.inspection.choice_display import ChoiceOfKDisplay
 from polymeans.inspection.cluster_map_display import ClusterMapDisplay
 from polymeans.inspection.cluster_table import (
@@ -29,18 +28,19 @@ from polymeans.inspection.curves import plot_objective, plot_operations, plot_tr
 from polymeans.inspection.elbow_display import ElbowDisplay
 from polymeans.inspection.factors import plot_factors
 from polymeans.inspection.learned_space import plot_learned_space
+from polymeans.inspection.matched_centroids import plot_matched_centroids
 from polymeans.inspection.memory import MemoryEstimate
 from polymeans.inspection.model_displays import ClusterSizesDisplay, ConvergenceDisplay
 from polymeans.inspection.nearest_rows import NearestSamples
 from polymeans.inspection.plots import (
-    plot_centers_as_images,
+    plot_centroids,
     plot_cluster_sizes,
     plot_convergence,
 )
 from polymeans.inspection.protocentroids import plot_protocentroids
 from polymeans.inspection.silhouette_display import SilhouetteDisplay
 from polymeans.inspection.view_information import plot_view_information
-from polymeans.inspection.views import plot_view_images, plot_views
+from polymeans.inspection.views import plot_view_centroids, plot_views
 
 __all__ = [
     "ChoiceOfKDisplay",
@@ -57,17 +57,17 @@ __all__ = [
     "MemoryEstimate",
     "NearestSamples",
     "SilhouetteDisplay",
-    "plot_centers_as_images",
-    "plot_centroid_images",
+    "plot_centroids",
     "plot_cluster_sizes",
     "plot_convergence",
     "plot_factors",
     "plot_learned_space",
+    "plot_matched_centroids",
     "plot_objective",
     "plot_operations",
     "plot_protocentroids",
     "plot_tradeoff",
-    "plot_view_images",
+    "plot_view_centroids",
     "plot_view_information",
     "plot_views",
 ]

@@ -82,13 +82,14 @@ class InInputSpace(OfOneClustering):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        cosine = bool(getattr(model, "_spherical", False) or getattr(model, "spherical_", False))
+        cosine = bool(getattr(model, "_spherical", False))
+        cosine = cosine or getattr(model, "metric_", "") == "cosine"
         kind = "cells" if hasattr(model, "protocentroids_") else "clusters"
         centers = np.asarray(model.cluster_centers_, dtype=np.float64)
         metric = "cosine" if cosine else "euclidean"
         space = "among directions of the rows" if cosine else "among the features"
         self.clusterings = [Clustering(kind, kind, centers, metric, space)]
-        if getattr(model, "centers_in_space_", ...) is None:
+        if getattr(model, "centroids_in_space_", ...) is None:
             self.notes.append(
                 'solver="cg" computes no coordinates of the learned space: distances are measured '
                 "among the features, where labels need not be the nearest centroids."
@@ -104,7 +105,7 @@ class InLearnedSpace(OfOneClustering):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        centers = np.asarray(model.centers_in_space_, dtype=np.float64)
+        centers = np.asarray(model.centroids_in_space_, dtype=np.float64)
         space = f"in the learned space of {centers.shape[1]} dimensions"
         self.clusterings = [Clustering("clusters", "clusters", centers, "euclidean", space)]
 
@@ -120,7 +121,7 @@ class InViews(Geometry):
         super().__init__(model)
         self._edges = np.cumsum((0, *model.n_dims_)).tolist()
         self.clusterings = []
-        for s, centers in enumerate(model.centers_per_view_):
+        for s, centers in enumerate(model.centroids_per_view_):
             lo, hi = self._edges[s : s + 2]
             inside = model._transform(np.asarray(centers))[:, lo:hi].astype(np.float64)
             space = f"in the subspace of view {s}, of {hi - lo} dimension{'s' * (hi - lo != 1)}"
@@ -164,13 +165,13 @@ def geometry_of(model: Any) -> Geometry:
     -------
     Geometry
     """
-    if hasattr(model, "centers_per_view_"):
+    if hasattr(model, "centroids_per_view_"):
         return InViews(model)
-    if getattr(model, "centers_in_space_", None) is not None:
+    if getattr(model, "centroids_in_space_", None) is not None:
         return InLearnedSpace(model)
     if getattr(model, "cluster_centers_", None) is not None:
         return InInputSpace(model)
-    if hasattr(model, "centers_in_space_"):
+    if hasattr(model, "centroids_in_space_"):
         raise TypeError(
             f"{model!r} has neither centroids among the features nor coordinates in the learned "
             "space, so there is nothing to measure distances from. Fit it with another solver."

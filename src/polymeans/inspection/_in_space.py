@@ -30,7 +30,7 @@ def in_space(estimator: Any, X: Any) -> tuple[Places, NDArray[Any]]:
             "estimator must have a view to draw, but n_views_ is 0: no clusters were found. Ask "
             f"for them, as in {type(model).__name__}((3, 3))."
         )
-    if model.cluster_centers_ is None and model.centers_in_space_ is None:
+    if model.cluster_centers_ is None and model.centroids_in_space_ is None:
         raise TypeError(
             f"estimator must have centers to draw, which {model!r} has not. Use another solver "
             "than 'cg'."

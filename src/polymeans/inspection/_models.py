@@ -41,11 +41,11 @@ def as_models(estimators: Any, attribute: str) -> list[Any]:
     models = list(estimators) if isinstance(estimators, list | tuple) else [estimators]
     models = [last_step(model) for model in models]
     if not models:
-        raise ValueError("estimators must hold at least one fitted model, got none.")
+        raise ValueError("models must hold at least one fitted model, got none.")
     for model in models:
         if not hasattr(model, "fit"):
             raise TypeError(
-                "estimators must be a fitted model or a list of them, got "
+                "models must be a fitted model or a list of them, got "
                 f"{type(model).__name__}. Call fit first and pass the model."
             )
         check_has(model, attribute)

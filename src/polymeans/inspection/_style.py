@@ -1,19 +1,19 @@
-"""Colours, markers and words that several plots share."""
+"""Colors, markers and words that several plots share."""
 
 from typing import Any
 
 from polymeans.inspection._matplotlib import load
 
-#: Two hues that differ in grey and for colour-blind readers.
+#: Two hues that differ in gray and for color-blind readers.
 MAIN, SECOND = "#1f5a8a", "#d1721c"
 
 #: Hue of the level or curve that others are compared with.
-GREY = "0.45"
+GRAY = "0.45"
 
 #: How curves are drawn, in turn: hue, marker and dashes, each of which is enough to identify one.
 CURVES = ((MAIN, "o", "-"), (SECOND, "s", "--"), ("#3d8b5f", "^", "-."), ("#8a4f9e", "D", ":"))
 
-#: Hues of clusters, in turn: they differ in normal vision and in three kinds of colour blindness.
+#: Hues of clusters, in turn: they differ in normal vision and in three kinds of color blindness.
 HUES = (
     "#1f5a8a",
     "#d1721c",

@@ -1,4 +1,4 @@
-"""Vectors drawn as small pictures side by side, and the colours of their values."""
+"""Vectors drawn as small pictures side by side, and the colors of their values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ class Tile:
     Parameters
     ----------
     image_shape : sequence of int or None
-        Height and width, and 3 for colours; None: vectors are stripes, one column a feature.
+        Height and width, and 3 for colors; None: vectors are stripes, one column a feature.
     n_features : int
     """
 
@@ -36,7 +36,7 @@ class Tile:
         shape = (1, n_features) if image_shape is None else tuple(int(side) for side in image_shape)
         if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3):
             raise ValueError(
-                "image_shape must be (height, width), or (height, width, 3) for colours, got "
+                "image_shape must be (height, width), or (height, width, 3) for colors, got "
                 f"{shape}."
             )
         if np.prod(shape) != n_features:
@@ -101,14 +101,14 @@ def image_colors(cmap: Any, shown: Sequence[Any]) -> Any:
 
 
 class Paint:
-    """Colours for values in the units of the data.
+    """Colors for values in the units of the data.
 
     Parameters
     ----------
     cmap : str or matplotlib Colormap
         "auto": see :func:`image_colors`.
     limits : tuple of float or None
-        Values at the ends of ``cmap``; None: the range of ``shown``, or 0 and 1 for colours.
+        Values at the ends of ``cmap``; None: the range of ``shown``, or 0 and 1 for colors.
     shown : list of ndarray
         All vectors to draw.
     tile : Tile
@@ -141,7 +141,7 @@ class Paint:
 
 
 class ChangePaint(Paint):
-    """Colours for what is added or multiplied: the middle colour means no change."""
+    """Colors for what is added or multiplied: the middle color means no change."""
 
     def __init__(self, cmap: Any, neutral: float, shown: list[Any], tile: Tile) -> None:
         reach = max((float(np.abs(part - neutral).max()) for part in shown), default=1.0) or 1.0

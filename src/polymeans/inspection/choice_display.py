@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from polymeans.inspection._display import Display
 from polymeans.inspection._matplotlib import load
-from polymeans.inspection._style import GREY, MAIN, SECOND
+from polymeans.inspection._style import GRAY, MAIN, SECOND
 
 #: Panels: the column of the table, the criterion it belongs to, the heading, and a level.
 _PANELS = (
@@ -111,7 +111,7 @@ class ChoiceOfKDisplay(Display):
         if self.best is not None:
             ax.axvspan(self.best - 0.35, self.best + 0.35, color=SECOND, alpha=0.25, lw=0)
         if level is not None:
-            ax.axhline(level, color=GREY, ls="--", lw=1)
+            ax.axhline(level, color=GRAY, ls="--", lw=1)
         ax.errorbar(values[known], scores[known], error, color=MAIN, marker=".", lw=1.2)
         if column == "inertia" and scores[known].min() > 0:
             ax.set_yscale("log")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from polymeans._validation import check_integer
 from polymeans.inspection._display import Display
 from polymeans.inspection._in_space import in_space
-from polymeans.inspection._labelled_rows import (
+from polymeans.inspection._labeled_rows import (
     draw_histogram,
     draw_legend,
     draw_scatter,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.inspection._display import Display
-from polymeans.inspection._style import GREY, HUES, MARKERS, SECOND, plain_logarithms
+from polymeans.inspection._style import GRAY, HUES, MARKERS, SECOND, plain_logarithms
 
 
 class ComparisonDisplay(Display):
@@ -74,7 +74,7 @@ class ComparisonDisplay(Display):
             front["n_parameters"],
             front["inertia"],
             where="post",
-            color=GREY,
+            color=GRAY,
             lw=1,
             zorder=1,
             label="beaten by no other",

@@ -9,7 +9,7 @@ from polymeans._validation import check_integer
 from polymeans.factorization.budget import guaranteed_n_nonzeros
 from polymeans.inspection._matplotlib import axes_or_new
 from polymeans.inspection._models import as_models, check_has, last_step, model_names
-from polymeans.inspection._style import CURVES, GREY, plain_numbers
+from polymeans.inspection._style import CURVES, GRAY, plain_numbers
 
 
 def plot_tradeoff(curves: Mapping[str, Iterable[Any]], ax: Any = None) -> Any:
@@ -70,7 +70,7 @@ def plot_tradeoff(curves: Mapping[str, Iterable[Any]], ax: Any = None) -> Any:
 
 
 def plot_objective(
-    estimators: Any,
+    models: Any,
     *,
     names: Sequence[str] | None = None,
     relative: bool = False,
@@ -88,7 +88,7 @@ def plot_objective(
 
     Parameters
     ----------
-    estimators : estimator or list of estimators
+    models : estimator or list of estimators
         Fitted, with a ``history_`` of ``inertia``.
     names : list of str, default=None
         For the legend. None: names of the models' classes.
@@ -118,18 +118,18 @@ def plot_objective(
     >>> [text.get_text() for text in ax.get_legend().texts]
     ['200', '300', 'k-means']
     """
-    estimators = as_models(estimators, "history_")
-    names = model_names(names, estimators)
-    levels = [float(getattr(model, "kmeans_inertia_", np.nan)) for model in estimators]
+    models = as_models(models, "history_")
+    names = model_names(names, models)
+    levels = [float(getattr(model, "kmeans_inertia_", np.nan)) for model in models]
     if relative:
-        for model, level in zip(estimators, levels):
+        for model, level in zip(models, levels):
             if not level > 0:
                 raise ValueError(
                     "relative=True needs a kmeans_inertia_ above zero, which "
                     f"{type(model).__name__} has not. Use relative=False."
                 )
     ax = axes_or_new(ax)
-    for turn, (model, name, level) in enumerate(zip(estimators, names, levels)):
+    for turn, (model, name, level) in enumerate(zip(models, names, levels)):
         hue, marker, dashes = CURVES[turn % len(CURVES)]
         inertia = model.history_["inertia"] / (level if relative else 1.0)
         steps = np.arange(1, len(inertia) + 1)
@@ -137,7 +137,7 @@ def plot_objective(
     label: str | None = "k-means"
     # One line for each different level: models that began with the same k-means share one.
     for level in [1.0] if relative else dict.fromkeys(filter(np.isfinite, levels)):
-        ax.axhline(level, color=GREY, ls=":", label=label)
+        ax.axhline(level, color=GRAY, ls=":", label=label)
         label = None
     ax.set_xlabel("iteration")
     ax.set_ylabel("inertia over that of k-means" if relative else "inertia")
@@ -147,17 +147,17 @@ def plot_objective(
 
 
 def plot_operations(
-    estimators: Any,
+    models: Any,
     *,
     names: Sequence[str] | None = None,
     sparsity_level: int | None = 5,
     ax: Any = None,
 ) -> Any:
-    """Draw the operations that labelling a row takes against the number of clusters.
+    """Draw the operations that labeling a row takes against the number of clusters.
 
     **Idea.** Two operations for each number that a row is multiplied with, two for each cluster.
     Dense centroids have k d numbers; for each model the non-zeros of its factors are counted. The
-    grey band is the chain of about ``log2`` factors in the QuicK-means paper: for a sparsity level
+    gray band is the chain of about ``log2`` factors in the QuicK-means paper: for a sparsity level
     it has between once and twice :func:`polymeans.factorization.guaranteed_n_nonzeros` non-zeros.
     Both axes are logarithmic.
 
@@ -167,7 +167,7 @@ def plot_operations(
 
     Parameters
     ----------
-    estimators : list of estimators, or dict of str to list of estimators
+    models : list of estimators, or dict of str to list of estimators
         Fitted, with ``operator_``, for several numbers of clusters. A dict has one curve for each
         name, for instance one for each sparsity level.
     names : list of str, default=None
@@ -202,20 +202,20 @@ def plot_operations(
     """
     if sparsity_level is not None:
         check_integer("sparsity_level", sparsity_level, 1, "Use None to leave out the paper's.")
-    named = isinstance(estimators, Mapping)
-    curves = list(estimators.values()) if named else [estimators]
+    named = isinstance(models, Mapping)
+    curves = list(models.values()) if named else [models]
     curves = [as_models(models, "operator_") for models in curves]
     if not curves:
-        raise ValueError("estimators must hold at least one fitted model, got none.")
+        raise ValueError("models must hold at least one fitted model, got none.")
     if names is None and named:
-        names = [str(name) for name in estimators]
+        names = [str(name) for name in models]
     names = model_names(names, [models[0] for models in curves])
     points = [sorted(map(_operations, models)) for models in curves]
     shapes = sorted({model.operator_.shape for models in curves for model in models})
     widths = {n_features for _, n_features in shapes}
     if len(widths) > 1:
         raise ValueError(
-            f"estimators must have the same number of features, got {sorted(widths)}. Draw models "
+            f"models must have the same number of features, got {sorted(widths)}. Draw models "
             "of different data on axes of their own."
         )
     ax = axes_or_new(ax)
@@ -231,7 +231,7 @@ def plot_operations(
             n_clusters,
             [_price(nnz, k) for nnz, k in zip(least, n_clusters)],
             [_price(2 * nnz, k) for nnz, k in zip(least, n_clusters)],
-            color=GREY,
+            color=GRAY,
             alpha=0.3,
             lw=0,
             label=f"the paper's chain, sparsity level {sparsity_level}",

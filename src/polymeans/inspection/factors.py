@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from polymeans.factorization.operator import FastOperator
 from polymeans.inspection._matplotlib import axes_or_sized
 from polymeans.inspection._models import check_has, last_step
-from polymeans.inspection._style import GREY, count
+from polymeans.inspection._style import GRAY, count
 
 #: Pixels of a factor in each direction at most; in larger ones, several entries share a pixel. A
 #: factor is drawn about 2.4 inches long, where more pixels could not be distinguished.
@@ -18,7 +18,7 @@ _MOST_PIXELS = 512
 #: Longest side of a factor over the shortest one, as drawn: narrow factors must remain visible.
 _LONGEST = 4.0
 
-#: Colour of the smallest entry on a scale where 0 is white and 1 the colour of the largest: it must
+#: Color of the smallest entry on a scale where 0 is white and 1 the color of the largest: it must
 #: differ from white, which means that nothing is stored.
 _FAINTEST = 0.3
 
@@ -29,9 +29,9 @@ _LINE = 3.0
 def plot_factors(operator: Any, *, cmap: Any = "RdBu_r", ax: Any = None) -> Any:
     """Draw sparse factors side by side: where they have entries, of which sign and size.
 
-    **Idea.** The matrix is the product of the factors, from left to right. One colour is positive,
+    **Idea.** The matrix is the product of the factors, from left to right. One color is positive,
     the other negative, and larger entries are darker; entries that are not stored are white.
-    Colours depend on the root of the absolute value, and each factor has its own scale, since a
+    Colors depend on the root of the absolute value, and each factor has its own scale, since a
     factor can be multiplied and the next one divided by a number without changing the product.
     Sides that are multiplied with each other have the same length; very long ones are drawn
     shorter. In a factor of more than 512 rows or columns several entries share a pixel, and the
@@ -46,7 +46,7 @@ def plot_factors(operator: Any, *, cmap: Any = "RdBu_r", ax: Any = None) -> Any:
     operator : FastOperator, Factorization, fitted estimator with ``operator_``, or list of matrices
         What to draw.
     cmap : str or matplotlib Colormap, default="RdBu_r"
-        Diverging colours; the middle one is not used.
+        Diverging colors; the middle one is not used.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -57,7 +57,7 @@ def plot_factors(operator: Any, *, cmap: Any = "RdBu_r", ax: Any = None) -> Any:
 
     See Also
     --------
-    plot_centroid_images : The centroids that the factors make.
+    plot_matched_centroids : The centroids that the factors make.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def _draw_factor(ax: Any, factor: Any, extent: tuple[float, ...], cmap: Any) -> 
     ax.imshow(signs, extent=extent, **look)
     left, right, bottom, top = extent
     corners = [left, right, right, left, left], [top, top, bottom, bottom, top]
-    ax.plot(*corners, color=GREY, lw=0.8)
+    ax.plot(*corners, color=GRAY, lw=0.8)
 
 
 def _pooled(factor: Any) -> NDArray[np.float64]:

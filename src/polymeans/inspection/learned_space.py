@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polymeans._validation import check_integer
-from polymeans.inspection._labelled_rows import (
+from polymeans.inspection._labeled_rows import (
     draw_histogram,
     draw_legend,
     draw_scatter,
@@ -48,7 +48,7 @@ def plot_learned_space(
     X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
         Rows to draw; those of the fit, or others.
     y : array-like of shape (n_samples,), default=None
-        What to colour rows by, such as known classes. None: their clusters.
+        What to color rows by, such as known classes. None: their clusters.
     max_points : int, default=2000
         Of more rows, so many are drawn at random.
     random_state : int, RandomState instance or None, default=0
@@ -80,13 +80,13 @@ def plot_learned_space(
     'direction 0, 9...% of the spread of centers'
     """
     model, X = unwrapped(model, X)
-    check_has(model, "centers_in_space_")
+    check_has(model, "centroids_in_space_")
     check_integer("max_points", max_points, 1, "That many rows are drawn at most.")
     names, codes = (None, None) if y is None else _codes(y, n_rows(X))
     X, chosen = sample_rows(X, max_points, random_state)
     inside = np.asarray(model.transform(X), dtype=np.float64)
     codes = model.predict(X) if codes is None else codes[chosen]
-    centers = np.asarray(model.centers_in_space_, dtype=np.float64)
+    centers = np.asarray(model.centroids_in_space_, dtype=np.float64)
     masses = np.bincount(model.labels_, minlength=len(centers))
     directions, shares = _directions(inside, centers, masses)
     ax = axes_or_new(ax)

@@ -174,5 +174,5 @@ def cluster_sizes(model: Any) -> NDArray[np.int64]:
     """Rows of each cluster of a fitted model, also of those without rows."""
     centers = getattr(model, "cluster_centers_", None)
     if centers is None:  # in the space of a kernel; one in the learned space belongs to each
-        centers = getattr(model, "centers_in_space_", None)
+        centers = getattr(model, "centroids_in_space_", None)
     return np.bincount(model.labels_, minlength=0 if centers is None else len(centers))

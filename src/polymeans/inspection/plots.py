@@ -81,9 +81,9 @@ def plot_cluster_sizes(model: Any, ax: Any = None) -> Any:
     return ClusterSizesDisplay.from_estimator(model, ax=ax).ax_
 
 
-def plot_centers_as_images(
+def plot_centroids(
     model: Any,
-    shape: tuple[int, int],
+    image_shape: tuple[int, int],
     *,
     n_columns: int | None = None,
     order: str = "label",
@@ -96,7 +96,7 @@ def plot_centers_as_images(
     ----------
     model : estimator
         Fitted, with ``cluster_centers_``.
-    shape : tuple of int
+    image_shape : tuple of int
         Height and width of an image; their product is the number of features.
     n_columns : int, default=None
         Images in a row. None: about as many as there are rows.
@@ -121,10 +121,10 @@ def plot_centers_as_images(
     --------
     >>> from matplotlib.figure import Figure
     >>> from polymeans import KMeans
-    >>> from polymeans.inspection import plot_centers_as_images
+    >>> from polymeans.inspection import plot_centroids
     >>> from sklearn.datasets import load_digits
     >>> model = KMeans(10, random_state=0).fit(load_digits().data)
-    >>> ax = plot_centers_as_images(model, (8, 8), n_columns=5, ax=Figure().add_subplot())
+    >>> ax = plot_centroids(model, (8, 8), n_columns=5, ax=Figure().add_subplot())
     >>> ax.images[0].get_array().shape  # 2 x 5 images of 8 x 8, and a gap between them
     (17, 44)
     """
@@ -133,11 +133,11 @@ def plot_centers_as_images(
     if order not in ("label", "size"):
         raise ValueError(f"order must be one of 'label', 'size', got {order!r}.")
     centers = np.asarray(model.cluster_centers_)
-    height, width = shape
+    height, width = image_shape
     if height * width != centers.shape[1]:
         raise ValueError(
-            f"shape={tuple(shape)} makes {height * width} pixels, but centroids have "
-            f"{centers.shape[1]} features."
+            f"image_shape={tuple(image_shape)} makes {height * width} pixels, but centroids have "
+            f"{centers.shape[1]} features. Their product has to be that number."
         )
     if order == "size":
         check_has(model, "labels_")

@@ -34,7 +34,7 @@ def plot_protocentroids(
     model : KhatriRaoKMeans
         Fitted, or another model with ``protocentroids_``, ``labels_`` and ``aggregator``.
     image_shape : tuple of int, default=None
-        Height and width if rows are images, or height, width and 3 for colours. None: vectors are
+        Height and width if rows are images, or height, width and 3 for colors. None: vectors are
         drawn as stripes of a heat map, one column for each feature.
     baseline : {"fitted", "least"}, default="fitted"
         Sums only. A vector can be added to one set and subtracted from another without changing
@@ -42,13 +42,13 @@ def plot_protocentroids(
         first have mean zero, so they are drawn as differences. "least": all but the first get
         minimum zero in each feature, so they are non-negative parts to be added.
     limits : tuple of float, default=None
-        Values at the two ends of ``cmap``. None: the range of what is drawn; 0 and 1 for colours.
+        Values at the two ends of ``cmap``. None: the range of what is drawn; 0 and 1 for colors.
     cmap : str or matplotlib Colormap, default="auto"
         Colors of the centroids and of the first set. "auto": large values are dark in drawings,
         where many pixels are at the low end, and light in photographs.
     later_cmap : str or matplotlib Colormap, default="RdBu_r"
-        Colours of the other sets where they are drawn as changes. The middle means no change: 0 in
-        a sum, 1 in a product. In images with colours, it is grey.
+        Colors of the other sets where they are drawn as changes. The middle means no change: 0 in
+        a sum, 1 in a product. In images with colors, it is gray.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -59,7 +59,7 @@ def plot_protocentroids(
 
     See Also
     --------
-    plot_centers_as_images : The centroids alone.
+    plot_centroids : The centroids alone.
     plot_tradeoff : Inertia against the numbers stored.
 
     Examples

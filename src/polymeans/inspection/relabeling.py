@@ -127,10 +127,10 @@ def _permute(model: Any, order: NDArray[np.int64], *names: str) -> None:
 
 def _plain(model: Any, label_order: Any) -> Any:
     order = _order(label_order, model.labels_, len(model.cluster_centers_))
-    names = ("cluster_centers_", "cluster_weights_", "_seen_means", "_given", "sparse_centers_")
+    names = ("cluster_centers_", "cluster_weights_", "_seen_means", "_given", "sparse_centroids_")
     _permute(model, order, *names)
-    if hasattr(model, "sparse_centers_"):
-        model.operator_ = FastOperator([sp.csr_array(model.sparse_centers_)])
+    if hasattr(model, "sparse_centroids_"):
+        model.operator_ = FastOperator([sp.csr_array(model.sparse_centroids_)])
     model.labels_ = _renamed(model.labels_, order)
     return model
 
@@ -147,7 +147,7 @@ def _factored(model: Any, label_order: Any) -> Any:
 
 def _learned(model: Any, label_order: Any) -> Any:
     order = _order(label_order, model.labels_, len(model._offsets))
-    _permute(model, order, "cluster_centers_", "centers_in_space_", "_offsets")
+    _permute(model, order, "cluster_centers_", "centroids_in_space_", "_offsets")
     model._slopes = np.ascontiguousarray(model._slopes[:, order])
     model.labels_ = _renamed(model.labels_, order)
     return model
@@ -182,7 +182,9 @@ def _views(model: Any, label_order: Any) -> Any:
     for s, order in enumerate(orders):
         parts[s] = parts[s][order]
     model._protocentroids = parts
-    model.centers_per_view_ = [part[order] for part, order in zip(model.centers_per_view_, orders)]
+    model.centroids_per_view_ = [
+        part[order] for part, order in zip(model.centroids_per_view_, orders)
+    ]
     if not orders:
         return model
     columns = [_renamed(part, order) for part, order in zip(model.labels_per_view_.T, orders)]
@@ -193,9 +195,9 @@ def _views(model: Any, label_order: Any) -> Any:
 
 #: Attributes that tell estimators apart, in this order, and what numbers their clusters anew.
 _CHANGES: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
-    ("centers_per_view_", _views),
+    ("centroids_per_view_", _views),
     ("protocentroids_", _grid),
     ("factors_", _factored),
-    ("centers_in_space_", _learned),
+    ("centroids_in_space_", _learned),
     ("cluster_centers_", _plain),
 )

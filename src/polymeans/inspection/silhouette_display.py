@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from polymeans.inspection._display import Display
 from polymeans.inspection._in_space import in_space
-from polymeans.inspection._style import GREY, HUES
+from polymeans.inspection._style import GRAY, HUES
 from polymeans.metrics.centroid_quality import QualityAccount
 
 #: Points along each cluster's outline: more could not be distinguished.
@@ -108,7 +108,7 @@ class SilhouetteDisplay(Display):
             middles.append(bottom + len(own) / 2)
             bottom += len(own) + gap
         mean = float(self.silhouettes.mean())
-        ax.axvline(mean, color=GREY, ls="--", lw=1.2)
+        ax.axvline(mean, color=GRAY, ls="--", lw=1.2)
         above = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
         ax.text(mean, 1.01, f"mean {mean:.2f}", fontsize="small", **above)
         few = len(clusters) <= _MOST_NUMBERS

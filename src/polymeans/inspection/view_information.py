@@ -25,7 +25,7 @@ def plot_view_information(
 ) -> Any:
     """Draw how much information views share with each other and with known labelings.
 
-    **Idea.** A table of the normalised mutual information of each view (row) with each view and
+    **Idea.** A table of the normalized mutual information of each view (row) with each view and
     each known labeling (column): 0 if they are independent, 1 if they are the same up to names.
 
     **Use when** you want to know whether views repeat each other, and which view is which known
@@ -42,7 +42,7 @@ def plot_view_information(
         Names of the known labelings. None: those of the columns if ``known`` is a frame, numbers
         otherwise.
     cmap : str or matplotlib Colormap, default="Blues"
-        Colours from 0 to 1, the first light and the last dark.
+        Colors from 0 to 1, the first light and the last dark.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -102,14 +102,14 @@ def plot_view_information(
     ax.spines[:].set_visible(False)
     # Inside these axes, so that it is as high as the table in any layout.
     bar = ax.figure.colorbar(image, cax=ax.inset_axes([1.03, 0.0, 0.14 / len(columns), 1.0]))
-    bar.set_label("normalised mutual\ninformation")
+    bar.set_label("normalized mutual\ninformation")
     bar.set_ticks([0.0, 0.5, 1.0])
     bar.outline.set_visible(False)
     return ax
 
 
 def _information(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.float64]:
-    """Normalised mutual information of columns (rows of the result) with other columns."""
+    """Normalized mutual information of columns (rows of the result) with other columns."""
     return np.array([[normalized_mutual_info_score(a, b) for b in others.T] for a in labels.T])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polymeans._validation import check_integer
-from polymeans.inspection._labelled_rows import (
+from polymeans.inspection._labeled_rows import (
     draw_histogram,
     draw_legend,
     draw_scatter,
@@ -35,7 +35,7 @@ def plot_views(
     random_state: Any = 0,
     axes: Any = None,
 ) -> NDArray[Any]:
-    """Draw the rows in the subspace of each view, coloured by their clusters there.
+    """Draw the rows in the subspace of each view, colored by their clusters there.
 
     **Idea.** One panel for each view, in the two directions of its subspace that separate its
     clusters best. Rings with numbers are the centers. A view of one dimension becomes a histogram,
@@ -52,7 +52,7 @@ def plot_views(
     X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
         Rows to draw; those of the fit, or others.
     labels : array-like of shape (n_samples,) or (n_samples, n_views), default=None
-        What to colour rows by instead of their clusters: known classes, or the labels of another
+        What to color rows by instead of their clusters: known classes, or the labels of another
         view. One column for all panels, or one for each.
     max_points : int, default=2000
         Of more rows, so many are drawn at random.
@@ -69,7 +69,7 @@ def plot_views(
     See Also
     --------
     plot_view_information : How much information the views share.
-    plot_view_images : Centers of the views as images.
+    plot_view_centroids : Centers of the views as images.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def plot_views(
     return axes
 
 
-def plot_view_images(
+def plot_view_centroids(
     model: Any,
     image_shape: Sequence[int],
     *,
@@ -132,10 +132,10 @@ def plot_view_images(
     model : NonRedundantKMeans
         Fitted, with at least one view.
     image_shape : tuple of int
-        Height and width of the images the rows are, or height, width and 3 for colours.
+        Height and width of the images the rows are, or height, width and 3 for colors.
     limits : tuple of float, default=None
-        Values at the two ends of ``cmap``, or of black and full colour: what pixels of the data
-        can be, such as ``(0, 255)``. None: the range of all centers; 0 and 1 for colours.
+        Values at the two ends of ``cmap``, or of black and full color: what pixels of the data
+        can be, such as ``(0, 255)``. None: the range of all centers; 0 and 1 for colors.
     cmap : str or matplotlib Colormap, default="auto"
         Colors of the pixels where these are single numbers. "auto": large values are dark in
         drawings, where many pixels are at the low end, and light in photographs.
@@ -151,23 +151,23 @@ def plot_view_images(
     See Also
     --------
     plot_views : Rows and centers as points.
-    plot_centers_as_images : Centers of one clustering.
+    plot_centroids : Centers of one clustering.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from polymeans import NonRedundantKMeans
     >>> from polymeans.datasets import make_stick_figures
-    >>> from polymeans.inspection import plot_view_images
+    >>> from polymeans.inspection import plot_view_centroids
     >>> images, poses = make_stick_figures(300, random_state=0)
     >>> model = NonRedundantKMeans((3, 3), random_state=0).fit(images)
-    >>> ax = plot_view_images(model, (20, 20), ax=Figure().add_subplot())
+    >>> ax = plot_view_centroids(model, (20, 20), ax=Figure().add_subplot())
     >>> len(ax.images), ax.get_yticklabels()[0].get_text().splitlines()
     (2, ['view 0', '3 clusters', '...% of the variance'])
     """
     model = last_step(model)
     check_views(model)
-    views = [np.asarray(centers, dtype=np.float64) for centers in model.centers_per_view_]
+    views = [np.asarray(centers, dtype=np.float64) for centers in model.centroids_per_view_]
     tile = Tile(image_shape, views[0].shape[1])
     paint = Paint(cmap, limits, views, tile)
     # More clusters than fit into a line go on in the next one.
@@ -204,7 +204,7 @@ def _centers_inside(model: Any, s: int) -> NDArray[Any]:
     basis = model.rotation_[:, edges[s] : edges[s + 1]]
     if getattr(model, "whitening_", None) is not None:
         basis = model.whitening_ @ basis
-    return (model.centers_per_view_[s] - model.mean_) @ basis
+    return (model.centroids_per_view_[s] - model.mean_) @ basis
 
 
 def _panels(axes: Any, n_views: int) -> NDArray[Any]:
@@ -240,7 +240,7 @@ def _share(model: Any, s: int) -> str:
 
 def check_views(model: Any) -> None:
     """Raise unless the model is fitted and has at least one view."""
-    for attribute in ("labels_per_view_", "centers_per_view_", "n_views_"):
+    for attribute in ("labels_per_view_", "centroids_per_view_", "n_views_"):
         check_has(model, attribute)
     if model.n_views_ == 0:
         raise ValueError(

@@ -105,7 +105,7 @@ class HadamardNystroem(LandmarkFeatures):
         One seed makes a block of D landmarks; of the last block, the seed itself and others drawn
         at random are used until there are ``n_components``. A single block has the centroid of the
         larger one of two clusters: one cluster's would be the mean of all rows, which is zero for
-        centred rows.
+        centered rows.
     random_state : int, RandomState instance or None, default=None
         Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None

@@ -1,4 +1,4 @@
-"""An inverted file: rows sorted by cluster, and the search for neighbours in few clusters."""
+"""An inverted file: rows sorted by cluster, and the search for neighbors in few clusters."""
 
 import itertools
 from functools import cached_property

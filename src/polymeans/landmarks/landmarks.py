@@ -41,7 +41,10 @@ def fitted_clusterer(clusterer: Any, default: Any, X: Any) -> Any:
     except NotFittedError:
         clusterer = clone(clusterer).fit(X)
     if getattr(clusterer, "cluster_centers_", None) is None:
-        raise TypeError(f"clusterer={clusterer!r} has no cluster_centers_ when it is fitted.")
+        raise TypeError(
+            f"clusterer={clusterer!r} has no cluster_centers_ when it is fitted. Use one with "
+            "centroids among the features, such as KMeans, QuickKMeans or KhatriRaoKMeans."
+        )
     if clusterer.cluster_centers_.shape[1] != X.shape[1]:
         raise ValueError(
             f"clusterer was fitted on {clusterer.cluster_centers_.shape[1]} features, but X has "

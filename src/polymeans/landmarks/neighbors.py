@@ -1,4 +1,4 @@
-"""Nearest neighbours, searched for in few clusters."""
+"""Nearest neighbors, searched for in few clusters."""
 
 import warnings
 from typing import Any, Self
@@ -22,15 +22,15 @@ from polymeans.landmarks.landmarks import fitted_clusterer
 
 
 class ClusterNeighbors(BaseEstimator):
-    """Nearest neighbours by an inverted file: search only the nearest clusters.
+    """Nearest neighbors by an inverted file: search only the nearest clusters.
 
     **Idea.** Rows are grouped by cluster. A query is compared with the centroids, then with the
     rows of its ``n_probe`` nearest clusters only. :class:`polymeans.QuickKMeans` makes the
     comparison with the centroids cheap, which every query needs. With ``n_probe="exact"`` a
     cluster is left out only if, by the triangle inequality, none of its rows can be among the
-    nearest: the neighbours are then those of a comparison with all rows.
+    nearest: the neighbors are then those of a comparison with all rows.
 
-    **Use when** there are many rows, many queries, and a neighbour that is nearly the nearest
+    **Use when** there are many rows, many queries, and a neighbor that is nearly the nearest
     is enough; or for an exact search where clusters are compact.
 
     **Do not use when** there are few rows: compare with all of them. In few dimensions a tree is
@@ -43,9 +43,9 @@ class ClusterNeighbors(BaseEstimator):
     Parameters
     ----------
     n_neighbors : int, default=5
-        Number of neighbours of a query.
+        Number of neighbors of a query.
     n_probe : int or "exact", default=1
-        Clusters to search. If they have fewer rows than neighbours are requested, further clusters
+        Clusters to search. If they have fewer rows than neighbors are requested, further clusters
         are searched, nearest first, until there are enough. "exact": all clusters that may hold one
         of the nearest rows. May be changed after ``fit``.
     clusterer : estimator or None, default=None
@@ -73,7 +73,7 @@ class ClusterNeighbors(BaseEstimator):
 
     See Also
     --------
-    ClusterKNeighborsClassifier : Classification by these neighbours.
+    ClusterKNeighborsClassifier : Classification by these neighbors.
     sklearn.neighbors.NearestNeighbors : Exact search by trees or brute force, many metrics.
 
     Notes
@@ -139,9 +139,9 @@ class ClusterNeighbors(BaseEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_queries, n_features), default=None
-            Rows. None: those of the fit, none of which counts as its own neighbour.
+            Rows. None: those of the fit, none of which counts as its own neighbor.
         n_neighbors : int, default=None
-            Number of neighbours of a query. None: the parameter of the estimator.
+            Number of neighbors of a query. None: the parameter of the estimator.
         return_distance : bool, default=True
             Return distances, too.
 
@@ -161,7 +161,7 @@ class ClusterNeighbors(BaseEstimator):
             raise ValueError(
                 f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {n_neighbors}, "
                 f"n_samples_fit = {self.n_samples_fit_}"
-                f"{' (a row is not its own neighbour)' if X is None else ''}. Ask for fewer."
+                f"{' (a row is not its own neighbor)' if X is None else ''}. Ask for fewer."
             )
         index: InvertedFile = self._index
         if X is None:
@@ -182,21 +182,21 @@ class ClusterNeighbors(BaseEstimator):
     def kneighbors_graph(
         self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity"
     ) -> sp.csr_array:
-        """Queries and their neighbours as a sparse matrix.
+        """Queries and their neighbors as a sparse matrix.
 
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_queries, n_features), default=None
-            Rows. None: those of the fit, none of which counts as its own neighbour.
+            Rows. None: those of the fit, none of which counts as its own neighbor.
         n_neighbors : int, default=None
-            Number of neighbours of a query. None: the parameter of the estimator.
+            Number of neighbors of a query. None: the parameter of the estimator.
         mode : {"connectivity", "distance"}, default="connectivity"
             Entries: ones, or distances.
 
         Returns
         -------
         graph : scipy.sparse.csr_array of shape (n_queries, n_samples_fit)
-            Entry (i, j) is there if row j is a neighbour of query i.
+            Entry (i, j) is there if row j is a neighbor of query i.
         """
         check_choice("mode", mode, ("connectivity", "distance"))
         distances, indices = self.kneighbors(X, n_neighbors)
@@ -226,7 +226,7 @@ class ClusterNeighbors(BaseEstimator):
     def _check_parameters(self) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1)
         if not is_name(self.n_probe, "exact"):
-            check_integer("n_probe", self.n_probe, 1, 'Use "exact" for the true neighbours.')
+            check_integer("n_probe", self.n_probe, 1, 'Use "exact" for the true neighbors.')
         check_seed(self.random_state)
         check_n_threads(self.n_threads)
 

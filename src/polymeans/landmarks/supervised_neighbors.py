@@ -1,4 +1,4 @@
-"""Classes and targets of queries from those of their nearest neighbours."""
+"""Classes and targets of queries from those of their nearest neighbors."""
 
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ WEIGHTS = ("uniform", "distance")
 
 
 class _WeightedNeighbors(ClusterNeighbors):
-    """Neighbours with equal weights, or with weights by their distance."""
+    """Neighbors with equal weights, or with weights by their distance."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class _WeightedNeighbors(ClusterNeighbors):
 
 
 class ClusterKNeighborsClassifier(ClassifierMixin, _WeightedNeighbors):
-    """Classes by a vote of the nearest neighbours, searched for in few clusters.
+    """Classes by a vote of the nearest neighbors, searched for in few clusters.
 
-    **Idea.** :class:`ClusterNeighbors` finds neighbours, their classes are counted.
+    **Idea.** :class:`ClusterNeighbors` finds neighbors, their classes are counted.
 
     **Use when** you would use :class:`sklearn.neighbors.KNeighborsClassifier`, but there are too
     many rows to compare with.
@@ -59,13 +59,13 @@ class ClusterKNeighborsClassifier(ClassifierMixin, _WeightedNeighbors):
     Parameters
     ----------
     n_neighbors : int, default=5
-        Number of neighbours of a query.
+        Number of neighbors of a query.
     n_probe : int or "exact", default=1
-        Clusters to search. If they have fewer rows than neighbours are requested, further clusters
+        Clusters to search. If they have fewer rows than neighbors are requested, further clusters
         are searched, nearest first, until there are enough. "exact": all clusters that may hold one
         of the nearest rows. May be changed after ``fit``.
     weights : {"uniform", "distance"}, default="uniform"
-        Neighbours count equally, or by the inverse of the distance; if there are neighbours at
+        Neighbors count equally, or by the inverse of the distance; if there are neighbors at
         distance 0, only these count.
     clusterer : estimator or None, default=None
         With ``predict`` and ``cluster_centers_``. One that is fitted is used as it is, one that is
@@ -166,9 +166,9 @@ class ClusterKNeighborsClassifier(ClassifierMixin, _WeightedNeighbors):
 
 
 class ClusterKNeighborsRegressor(RegressorMixin, _WeightedNeighbors):
-    """Mean target of the nearest neighbours, searched for in few clusters.
+    """Mean target of the nearest neighbors, searched for in few clusters.
 
-    **Idea.** :class:`ClusterNeighbors` finds neighbours, their targets are averaged.
+    **Idea.** :class:`ClusterNeighbors` finds neighbors, their targets are averaged.
 
     **Use when** you would use :class:`sklearn.neighbors.KNeighborsRegressor`, but there are too
     many rows to compare with.
@@ -180,13 +180,13 @@ class ClusterKNeighborsRegressor(RegressorMixin, _WeightedNeighbors):
     Parameters
     ----------
     n_neighbors : int, default=5
-        Number of neighbours of a query.
+        Number of neighbors of a query.
     n_probe : int or "exact", default=1
-        Clusters to search. If they have fewer rows than neighbours are requested, further clusters
+        Clusters to search. If they have fewer rows than neighbors are requested, further clusters
         are searched, nearest first, until there are enough. "exact": all clusters that may hold one
         of the nearest rows. May be changed after ``fit``.
     weights : {"uniform", "distance"}, default="uniform"
-        Neighbours count equally, or by the inverse of the distance; if there are neighbours at
+        Neighbors count equally, or by the inverse of the distance; if there are neighbors at
         distance 0, only these count.
     clusterer : estimator or None, default=None
         With ``predict`` and ``cluster_centers_``. One that is fitted is used as it is, one that is
@@ -245,7 +245,7 @@ class ClusterKNeighborsRegressor(RegressorMixin, _WeightedNeighbors):
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Mean target of the neighbours.
+        """Mean target of the neighbors.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class ClusterKNeighborsRegressor(RegressorMixin, _WeightedNeighbors):
         Returns
         -------
         targets : ndarray of shape (n_queries,) or (n_queries, n_targets)
-            Means over the neighbours.
+            Means over the neighbors.
         """
         check_is_fitted(self)
         distances, indices = self.kneighbors(X)
@@ -277,7 +277,7 @@ def _required(estimator: Any, y: Any) -> Any:
 
 
 def _shares(distances: NDArray[np.float64], weights: str) -> NDArray[np.float64]:
-    """Weight of each neighbour; rows add up to one."""
+    """Weight of each neighbor; rows add up to one."""
     if weights == "uniform":
         return np.full(distances.shape, 1.0 / distances.shape[1])
     # Relative to the nearest: inverses neither overflow nor vanish.

@@ -15,7 +15,7 @@ from polymeans.metrics._contingency import contingency
 def unsupervised_accuracy(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Share of rows labelled correctly when each cluster is matched with at most one class.
+    """Share of rows labeled correctly when each cluster is matched with at most one class.
 
     **Idea.** Match clusters with classes, one for one, so that as many rows as possible are in the
     cluster of their class. The best matching is an assignment problem, solved exactly (the

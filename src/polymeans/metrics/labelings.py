@@ -98,7 +98,7 @@ def labelings_confusion(
     labels_pred : array-like of shape (n_samples,) or (n_samples, n_pred)
         Labels found, one column for each labeling.
     score : {"nmi", "ami", "ari", "accuracy"} or callable, default="nmi"
-        Larger is better. Normalised mutual information, adjusted mutual information or adjusted
+        Larger is better. Normalized mutual information, adjusted mutual information or adjusted
         Rand index as in :mod:`sklearn.metrics`, :func:`unsupervised_accuracy`, or a function of a
         known and a found column of labels that returns a finite number.
 

@@ -124,7 +124,7 @@ def mutual_information_matrix(
 ) -> NDArray[np.float64]:
     """Share of information each pair of labelings has in common.
 
-    **Idea.** Normalised mutual information, ``2 I(a, b) / (H(a) + H(b))``, of every column with
+    **Idea.** Normalized mutual information, ``2 I(a, b) / (H(a) + H(b))``, of every column with
     every column, as :func:`sklearn.metrics.normalized_mutual_info_score` defines it.
 
     **Use when** you want to see which views repeat each other, or which found labeling is which

@@ -17,7 +17,7 @@ from polymeans._validation import (
 )
 from polymeans.codebooks.aggregation import AGGREGATORS
 
-INITS = ("search", "residual", "k-means++", "random", "naive")
+INITS = ("auto", "search", "residual", "k-means++", "random", "naive")
 
 #: Centroids at most: their numbers are labels, signed integers of 32 bits.
 _MOST_CLUSTERS = 2**31 - 1

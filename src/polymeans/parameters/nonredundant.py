@@ -1,6 +1,5 @@
 """Checks of the parameters of NonRedundantKMeans."""
 
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -19,7 +18,7 @@ from polymeans._validation import (
     shown,
 )
 
-INITS = ("search", "random")
+INITS = ("auto", "search", "random")
 
 #: Combinations of clusters at most: the fit keeps a mass for each combination, in float64 some
 #: 32 MiB for this many.
@@ -92,26 +91,13 @@ def check_start(model: Any, info: RowsInfo) -> Any:
                 f"n_features={n_features}: each view needs a direction of its own. Ask for "
                 "fewer views."
             )
-    if sizes is None and not is_name(model.init, "search"):
+    init = "search" if is_name(model.init, "auto") else model.init
+    if sizes is None and not is_name(init, "search"):
         raise ValueError(
-            'init must be "search" where n_clusters="auto" chooses the views, got '
+            'init must be "auto" or "search" where n_clusters="auto" chooses the views, got '
             f"{shown(model.init)}. Give the numbers of clusters too."
         )
-    if isinstance(model.init, str):
-        return model.init
+    if isinstance(init, str):
+        return str(init)
     assert sizes is not None  # refused above
     return check_labels("init", model.init, n_samples, sizes)
-
-
-def columns_of_view(view: Any, n_dims: Sequence[int]) -> slice:
-    """Columns of one view among the coordinates of all; an error if there is no such view."""
-    n_views = len(n_dims)
-    if n_views == 0:
-        raise ValueError(f"view={view!r} cannot be shown: no views were found.")
-    if not isinstance(view, Integral) or not -n_views <= int(view) < n_views:
-        raise ValueError(
-            f"view must be an integer from 0 to {n_views - 1}, got {view!r}: {n_views} views were "
-            "found."
-        )
-    edges = np.cumsum((0, *n_dims)).tolist()
-    return slice(*edges[int(view) % n_views :][:2])

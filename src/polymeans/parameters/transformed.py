@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from polymeans._rows import RowsInfo
 from polymeans._validation import (
     check_choice,
@@ -18,7 +16,8 @@ from polymeans.spaces.glimpse import Glimpse
 from polymeans.spaces.spec import EMBEDDINGS, SpaceSpec, specify_space
 
 ALGORITHMS = ("profile", "alternating")
-INITS = ("k-means", "k-means++", "mixed")
+METRICS = ("auto", "euclidean", "cosine")
+INITS = ("auto", "k-means", "k-means++", "mixed")
 
 
 def check_parameters(model: Any) -> None:
@@ -29,7 +28,7 @@ def check_parameters(model: Any) -> None:
         check_choice("embedding", model.embedding, EMBEDDINGS, "Or None for the full space.")
     if not is_name(model.n_components, "auto"):
         check_integer("n_components", model.n_components, 1, 'Use "auto" if unsure.')
-    _check_spherical(model.spherical)
+    check_choice("metric", model.metric, METRICS)
     _check_kernel(model)
     check_choice("algorithm", model.algorithm, ALGORITHMS)
     check_choice("solver", model.solver, (*SOLVERS, "cg"))
@@ -54,13 +53,6 @@ def _check_weights_of_the_objective(model: Any) -> None:
     check_positive("mu", model.mu)
 
 
-def _check_spherical(spherical: Any) -> None:
-    if is_name(spherical, "auto") or isinstance(spherical, bool | np.bool_):
-        return
-    error = ValueError if isinstance(spherical, str | int | float) else TypeError
-    raise error(f'spherical must be True, False or "auto", got {shown(spherical)}.')
-
-
 def _check_kernel(model: Any) -> None:
     if isinstance(model.kernel, str):
         from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
@@ -77,9 +69,14 @@ def _check_kernel(model: Any) -> None:
             'kernel_params must be a dictionary such as {"gamma": 0.1}, got '
             f"{shown(model.kernel_params)}."
         )
-    if is_name(model.kernel, "precomputed") and model.spherical in (True, np.True_):
+    if model.kernel is not None and is_name(model.embedding, "white"):
         raise ValueError(
-            'spherical=True needs rows, but kernel="precomputed" gives products. Divide them '
+            f'embedding="white" whitens features, but kernel={shown(model.kernel)} has none. Use '
+            'embedding="svd" or kernel=None.'
+        )
+    if is_name(model.kernel, "precomputed") and is_name(model.metric, "cosine"):
+        raise ValueError(
+            'metric="cosine" needs rows, but kernel="precomputed" gives products. Divide them '
             "by the roots of their diagonal instead: K / np.sqrt(np.outer(d, d))."
         )
 
@@ -153,11 +150,12 @@ def space_of(model: Any, seen: Glimpse) -> SpaceSpec:
         model.n_clusters,
         embedding=model.embedding,
         n_components=model.n_components,
-        spherical=model.spherical,
+        spherical="auto" if is_name(model.metric, "auto") else model.metric == "cosine",
         kernel=model.kernel,
         kernel_params=model.kernel_params,
         solver=model.solver,
         gradients_suffice=simple and not is_name(model.init, "mixed"),
+        free_units=is_name(model.rho, "auto") and model.lam is None,
     )
 
 

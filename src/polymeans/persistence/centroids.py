@@ -153,13 +153,13 @@ QUICK = Structure(
 
 def _derived_centers(state: dict[str, Any]) -> Any:
     """Centroids of an L1KMeans from its sparse part, as the fit computes them."""
-    sparse, offset = state["sparse_centers_"].toarray(), state["offset_"]
+    sparse, offset = state["sparse_centroids_"].toarray(), state["offset_"]
     return (sparse + offset).astype(sparse.dtype) if offset.any() else sparse
 
 
 def _is_affordable(state: dict[str, Any]) -> bool:
     """Whether the dense centroids take a bounded multiple of what their parts take."""
-    sparse, offset = state["sparse_centers_"], state["offset_"]
+    sparse, offset = state["sparse_centroids_"], state["offset_"]
     return math.prod(sparse.shape) <= 2**20 + 64 * (sparse.nnz + sparse.shape[0] + len(offset))
 
 
@@ -182,7 +182,7 @@ L1 = Structure(
     {
         **_FEATURES,
         "cluster_centers_": Array("rows", ("k", "d")),
-        "sparse_centers_": Matrix(("k", "d")),
+        "sparse_centroids_": Matrix(("k", "d")),
         "offset_": Array("rows", ("d",)),
         "radius_": Number(),
         "labels_": Array("i4", ("n",), below="k"),
@@ -210,8 +210,8 @@ def _finish_views(state: dict[str, Any], parameters: dict[str, Any], agreed: Agr
         raise ModelFileError("n_dims_ and rotation_ do not belong together.")
     if not state["main_view_"] < max(1, n_views):
         raise ModelFileError("main_view_ is none of the views.")
-    if [len(part) for part in state["centers_per_view_"]] != list(clusters):
-        raise ModelFileError("centers_per_view_ are not those of the views.")
+    if [len(part) for part in state["centroids_per_view_"]] != list(clusters):
+        raise ModelFileError("centroids_per_view_ are not those of the views.")
     if state["whitening_"] is None:
         agreed.length("inside", agreed.lengths["d"], "_protocentroids")
     if "labels_per_view_" in state and "labels_" in state:
@@ -234,11 +234,11 @@ VIEWS = Structure(
         "n_dims_": ListOf(Whole(), as_tuple=True),
         "mean_": Array("float", ("d",)),
         "whitening_": Maybe(Array("float", ("d", "inside"))),
-        "centers_per_view_": ListOf(Array("float", ("#", "d")), length="v"),
+        "centroids_per_view_": ListOf(Array("float", ("#", "d")), length="v"),
         "explained_variance_ratio_": Array("f8", ("v",), finite=False),
         "labels_": Array("i4", ("n",)),
         "labels_per_view_": Array("i4", ("n", "v")),
-        "candidates_": Plain(),
+        "_candidates": Plain(),
         **_FIT,
     },
     _ALWAYS_MISSING,
@@ -273,7 +273,7 @@ _SPACE = {
     "spherical": Flag(),
     "unit": Number(positive=True),
     "discarded": Number(),
-    "kind": Maybe(Choice(("cut", "svd"))),
+    "kind": Maybe(Choice(("cut", "white", "svd"))),
 }
 _METRIC = Parts(
     {
@@ -358,16 +358,16 @@ TRANSFORMED = Structure(
         "_learned_metric": Later(),
         "_unit": Number(positive=True),
         "_origin": Maybe(Array("f8", ("d",))),
-        "spherical_": Flag(),
+        "metric_": Choice(("euclidean", "cosine")),
         "n_components_": Whole(1, is_length="r"),
-        "centers_in_space_": Maybe(Array("f8", ("k", "r"))),
+        "centroids_in_space_": Maybe(Array("f8", ("k", "r"))),
         "cluster_centers_": Maybe(Array("float", ("k", "d"))),
         "log_det_": Number(),
         "objective_": Number(),
         "rho_": Number(),
         "lam_": Number(),
         "mu_": Number(),
-        "embedding_kind_": Maybe(Choice(("cut", "svd"))),
+        "embedding_": Maybe(Choice(("cut", "white", "svd"))),
         "discarded_": Number(),
         "labels_": Array("i4", ("n",), below="k"),
         **_FIT,

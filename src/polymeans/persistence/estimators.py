@@ -15,6 +15,7 @@ from polymeans.persistence import centroids, landmarks
 from polymeans.persistence.errors import ModelFileError
 from polymeans.persistence.plain import PackedModel, Packer, Unpacker
 from polymeans.persistence.registry import class_named
+from polymeans.persistence.renamed import with_present_names
 from polymeans.persistence.structure import Structure
 
 #: What models of each class consist of.
@@ -123,7 +124,10 @@ def _put_together(
     if not isinstance(name, str) or name not in allowed:
         raise ModelFileError(f"There is no model of class {name!r:.80} here.")
     kind, structure = class_named(name), STRUCTURES[name]
-    given, found = (_unpacked(unpacker, values[part]) for part in ("parameters", "attributes"))
+    given, found = (
+        with_present_names(name, _unpacked(unpacker, values[part]))
+        for part in ("parameters", "attributes")
+    )
     if isinstance(given.get("clusterer"), dict):
         given["clusterer"] = found.get("clusterer_")
     known = set(inspect.signature(kind).parameters)

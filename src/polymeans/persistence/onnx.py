@@ -218,12 +218,12 @@ def _centroids(graph: _Graph, model: Any) -> None:
         graph.label(graph.node("Neg", products))
         graph.output(graph.node("Sub", graph.constant(np.array([1.0])), products))
         return
-    if type(model).__name__ == "L1KMeans" and model.sparse_centers_.nnz:
-        sparse = graph.sparse_constant(model.sparse_centers_)
+    if type(model).__name__ == "L1KMeans" and model.sparse_centroids_.nnz:
+        sparse = graph.sparse_constant(model.sparse_centroids_)
         offset = graph.constant(model.offset_)
         # Measured from the offset: scores are smaller, and rounding of them is.
         rows = graph.node("Sub", graph.rows, offset)
-        squares = _squares(model.sparse_centers_.toarray())
+        squares = _squares(model.sparse_centroids_.toarray())
         _nearest(graph, rows, graph.products(rows, sparse), graph.constant(squares))
         return
     _euclidean(graph, centers)
@@ -347,7 +347,7 @@ def _transformed(graph: _Graph, model: Any) -> None:
     graph.label(graph.scores(products, graph.constant(model._offsets)))
     learned = metric.matrix().T * space.length
     transformed = graph.node("MatMul", inside, graph.constant(learned))
-    centers = model.centers_in_space_
+    centers = model.centroids_in_space_
     scores = graph.scores(
         graph.products(transformed, graph.constant(centers)), graph.constant(_squares(centers))
     )

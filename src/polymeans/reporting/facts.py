@@ -60,7 +60,7 @@ def model_facts(model: Any, last: Any) -> dict[str, Any]:
 def _n_clusters(model: Any) -> int:
     found = getattr(model, "n_clusters_", None)
     if found is None:
-        centers = getattr(model, "centers_in_space_", None)
+        centers = getattr(model, "centroids_in_space_", None)
         return len(model.cluster_centers_ if centers is None else centers)
     return int(np.sum(found))
 

@@ -192,7 +192,12 @@ def _views(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
 
 
 def _space(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
-    kinds = {"cut": "normalized cut", "svd": "main directions", None: "all directions"}
+    kinds = {
+        "cut": "normalized cut",
+        "white": "whitened features",
+        "svd": "main directions",
+        None: "all directions",
+    }
     bars = [
         share_line(str(number + 1), share, percent(share))
         for number, share in enumerate(content["directions"])
@@ -211,7 +216,7 @@ def _space(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
             facts(
                 ("Dimensions", whole(content["n_components"])),
                 ("Embedding", kinds.get(content["embedding"], content["embedding"])),
-                ("Rows of length one", "yes" if content["spherical"] else "no"),
+                ("Rows of length one", "yes" if content["metric"] == "cosine" else "no"),
                 ("Kernel", content["kernel"] or "none"),
                 ("rho", short(content["rho"])),
                 ("Left out by the embedding", percent(content["discarded"])),

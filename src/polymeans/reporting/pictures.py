@@ -33,11 +33,12 @@ def image_shape(images: Sequence[int], n_features: int) -> tuple[int, ...]:
     is_color = len(shape) == 3 and shape[2] == 3
     if not (len(shape) == 2 or is_color) or min(shape, default=0) < 1:
         raise ValueError(
-            f"images must be (height, width), or (height, width, 3) for colors, got {images!r}."
+            "image_shape must be (height, width), or (height, width, 3) for colors, got "
+            f"{images!r}."
         )
     if int(np.prod(shape)) != n_features:
         raise ValueError(
-            f"images={shape} makes {int(np.prod(shape))} numbers, but rows have {n_features} "
+            f"image_shape={shape} makes {int(np.prod(shape))} numbers, but rows have {n_features} "
             "features. Give the height and width of the pictures that rows are."
         )
     return shape

@@ -114,7 +114,7 @@ def report(
     feature_names: Sequence[Any] | None = None,
     y: Any = None,
     *,
-    images: Sequence[int] | None = None,
+    image_shape: Sequence[int] | None = None,
     texts: Sequence[Any] | None = None,
     stability: Any = None,
     title: str | None = None,
@@ -135,7 +135,7 @@ def report(
     model. **Do not use** to choose among models: a report is about one.
 
     **Cost.** That of :func:`polymeans.describe`: one pass over the rows. Then a fraction of a
-    second for the page. Blocks whose rows are shown as ``images`` are read a second time where
+    second for the page. Blocks whose rows are shown as images are read a second time where
     they have such rows. ``stability=n`` takes n fits.
 
     Parameters
@@ -151,7 +151,7 @@ def report(
     y : array-like of shape (n_samples,), frame or dict, default=None
         A column to compare with, such as known classes, or several named ones; each gives a
         crosstab.
-    images : tuple of int, default=None
+    image_shape : tuple of int, default=None
         Rows are images of (height, width), or (height, width, 3) for colors: centroids and rows
         are shown as such, large values bright.
     texts : sequence of str, default=None
@@ -201,7 +201,7 @@ def report(
             X,
             feature_names,
             y,
-            images=images,
+            images=image_shape,
             texts=texts,
             stability=stability,
             title=title,

@@ -206,7 +206,7 @@ _SPACE = _object(
         "kind": {"const": "space"},
         "n_components": _COUNT,
         "embedding": {"type": ["string", "null"]},
-        "spherical": {"type": "boolean"},
+        "metric": {"enum": ["euclidean", "cosine"]},
         "rho": _NUMBER,
         "discarded": _NUMBER,
         "kernel": {"type": ["string", "null"]},

@@ -48,11 +48,11 @@ def structure_of(
         return _grid(model, table, atlas)
     if hasattr(model, "factors_"):
         return _factors(model, list(model.factors_), "factors")
-    if hasattr(model, "sparse_centers_"):
-        return _factors(model, [model.sparse_centers_], "sparse")
-    if hasattr(model, "centers_per_view_"):
+    if hasattr(model, "sparse_centroids_"):
+        return _factors(model, [model.sparse_centroids_], "sparse")
+    if hasattr(model, "centroids_per_view_"):
         return _views(model, joint)
-    if hasattr(model, "centers_in_space_"):
+    if hasattr(model, "centroids_in_space_"):
         return _space(model, table)
     return None
 
@@ -142,7 +142,7 @@ def _views(model: Any, joint: dict[tuple[int, int], NDArray[np.float64]]) -> dic
 
 def _space(model: Any, table: ClusterTable) -> dict[str, Any]:
     directions: list[float] = []
-    centers = model.centers_in_space_
+    centers = model.centroids_in_space_
     if centers is not None:
         weights = np.array([row.share for row in table.of(table.clusterings[0].name)])
         away = np.asarray(centers, dtype=np.float64) - weights @ centers
@@ -155,8 +155,8 @@ def _space(model: Any, table: ClusterTable) -> dict[str, Any]:
     return {
         "kind": "space",
         "n_components": int(model.n_components_),
-        "embedding": model.embedding_kind_,
-        "spherical": bool(model.spherical_),
+        "embedding": model.embedding_,
+        "metric": model.metric_,
         "rho": finite(model.rho_),
         "discarded": finite(model.discarded_),
         "kernel": name,

@@ -218,7 +218,7 @@ def _center_vectors(parts: RowParts, findings: Findings, number: int) -> NDArray
     """Centroids in the described features; means of the rows where they are elsewhere."""
     part, model = findings.clusterings[number], parts.last
     if part.kind == "view":
-        centers = model.centers_per_view_[number]
+        centers = model.centroids_per_view_[number]
     else:
         centers = model.cluster_centers_
     if centers is None or parts.in_other_units or part.metric == "cosine":

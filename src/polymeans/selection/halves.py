@@ -95,7 +95,7 @@ def _agreement(models: Sequence[Any], halves: list[Any]) -> Agreement:
 def _centers(model: Any) -> Any:
     """One entry for each cluster; models of kernels have centroids in their space only."""
     centers = model.cluster_centers_
-    return model.centers_in_space_ if centers is None else centers
+    return model.centroids_in_space_ if centers is None else centers
 
 
 def _joint(scores: list[float]) -> float:

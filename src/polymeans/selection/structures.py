@@ -110,8 +110,8 @@ def numbers_of(model: Any) -> int:
 def bytes_of(model: Any) -> int:
     """Memory that the fitted structure needs: its numbers, and where they are if it is sparse."""
     factors = getattr(model, "factors_", None)
-    if factors is None and hasattr(model, "sparse_centers_"):
-        factors = [model.sparse_centers_]
+    if factors is None and hasattr(model, "sparse_centroids_"):
+        factors = [model.sparse_centroids_]
     if factors is None:
         centers = model.cluster_centers_
         itemsize = 8 if centers is None else np.asarray(centers).dtype.itemsize

@@ -1,7 +1,10 @@
 """The space rows are clustered in: the rows themselves, their main directions, or a cut of them.
 
+A *white* space has the same scatter in all directions, whatever the units and correlations of the
+features are.
+
 A *cut* divides each row by the root of its degree (its products with all rows) before the main
-directions are found: they are those of the normalised cut of the graph whose edges are the rows'
+directions are found: they are those of the normalized cut of the graph whose edges are the rows'
 products. Rows are brought to length one afterwards, where the degree cancels out, so new rows need
 none.
 """
@@ -9,11 +12,12 @@ none.
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from polymeans.core.norms import largest_of_rows, rows_over, squared_norms
-from polymeans.engine.chunks import ChunkedRows
+from polymeans.engine.chunks import ChunkedRows, Preparation
 from polymeans.engine.directions import above_rounding, leading_directions, signs_of
 from polymeans.spaces.kernel_embedding import (
     checked_gram,
@@ -46,7 +50,8 @@ class Space:
     @property
     def length(self) -> float:
         """Length of one unit of this space in the user's coordinates."""
-        return 1.0 if self.spherical or self.map.normalized else self.unit
+        free = self.spherical or self.map.normalized or self.kind == "white"
+        return 1.0 if free else self.unit
 
     def coordinates(self, X: Rows) -> NDArray[np.float64]:
         """Rows, also new ones, in this space."""
@@ -66,7 +71,11 @@ class Space:
         if isinstance(self.map, KernelMap):
             assert self.map.known is not None
             return matrix @ np.asarray(self.map.known.T @ self.map.coefficients).T
-        return matrix if self.map.normalized else matrix @ self.map.directions.T
+        if self.map.normalized:
+            return matrix
+        # Whitened coordinates have no unit: that of the features is in the matrix.
+        directions = self.map.directions / (1.0 if self.spherical else self.unit / self.length)
+        return matrix @ directions.T
 
 
 def canonical(X: Rows) -> Rows:
@@ -152,6 +161,39 @@ def find_space(
     return space, inside if rotation is None else inside @ rotation
 
 
+def whitened(space: Space, mass: float) -> tuple[Space, NDArray[np.float64]]:
+    """A space whose coordinates have the same scatter, and what they were divided by.
+
+    Parameters
+    ----------
+    space : Space
+        Of rows, by a map that is linear.
+    mass : float
+        Scatter of each coordinate: the weight of all rows, so that its variance is 1.
+
+    Returns
+    -------
+    space : Space
+    spread : ndarray of shape (r,)
+        Deviation of each coordinate before.
+    """
+    assert isinstance(space.map, LinearMap)
+    spread = np.sqrt(np.where(space.squares > 0, space.squares, mass) / mass)
+    directions, offset = space.map.directions, space.map.offset + space.mean
+    if space.rotation is not None:
+        directions, offset = directions @ space.rotation, offset @ space.rotation
+    row_map = LinearMap(directions / spread, offset / spread, normalized=False)
+    r = len(spread)
+    white = replace(
+        space,
+        map=row_map,
+        mean=np.zeros(r),
+        rotation=None,
+        squares=np.where(space.squares > 0, mass, 0.0),
+    )
+    return white, spread
+
+
 def _diagonal(
     scatter: NDArray[np.float64], noise: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
@@ -179,8 +221,14 @@ def _linear_map(
     if spec.embedding == "cut":
         degrees = rows.each(products_with, rows.total(weighted_sum, rows=[weights]))
         scaled_weights = weights / floored_degrees(degrees, weights)
-    elif not spec.spherical:
+    elif not spec.spherical or spec.embedding == "white":
         mean = rows.total(weighted_sum, rows=[weights]) / weights.sum()
+    deviations = np.ones(rows.shape[1])
+    if spec.embedding == "white":
+        assert mean is not None
+        deviations = _deviations(rows, weights, mean)
+        rows = ChunkedRows(rows.placement, (over_features, (rows.preparation, deviations)))
+        mean = mean / deviations
     directions, squares = leading_directions(
         rows, scaled_weights, mean, spec.n_components, spec.solver, rng
     )
@@ -193,7 +241,18 @@ def _linear_map(
     if mean is not None:
         total -= float(scaled_weights.sum() * (mean @ mean))
     discarded = share_outside(float(squares.sum()), total)
+    directions = directions / deviations[:, None]
     return LinearMap(directions, offset, spec.normalizes_embedding), discarded
+
+
+def _deviations(
+    rows: ChunkedRows, weights: NDArray[np.float64], mean: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Standard deviation of each feature; 1 for those that are the same in all rows."""
+    squares = rows.total(weighted_squares, mean, rows=[weights]) / weights.sum()
+    # What rounding of the mean leaves of a constant feature.
+    constant = squares <= (8 * np.finfo(np.float64).eps * mean) ** 2
+    return np.sqrt(np.where(constant, 1.0, squares))
 
 
 # --- functions of a chunk of rows ------------------------------------------------------------
@@ -202,6 +261,32 @@ def _linear_map(
 def weighted_sum(X: Rows, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """``Σ w x``."""
     return np.asarray(weights @ X, dtype=np.float64).ravel()
+
+
+def weighted_squares(
+    X: Rows, weights: NDArray[np.float64], mean: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """``Σ w (x - mean)²``."""
+    if not is_sparse(X):
+        return weights @ (X.astype(np.float64) - mean) ** 2
+    # Entries that are stored, and all others, which are zero.
+    stored = X.astype(np.float64)
+    stored.data = (stored.data - mean[stored.indices]) ** 2
+    filled = X.copy()
+    filled.data = np.ones(len(X.data))
+    absent = weights.sum() - weights @ filled
+    return np.asarray(weights @ stored + absent * mean**2).ravel()
+
+
+def over_features(
+    X: Rows, preparation: Preparation | None, deviations: NDArray[np.float64]
+) -> Rows:
+    """Rows, prepared, with each feature divided by a number of its own."""
+    if preparation is not None:
+        X = preparation[0](X, *preparation[1])
+    if is_sparse(X):
+        return sp.csr_array(X @ sp.diags_array(1.0 / deviations))
+    return X / deviations
 
 
 def products_with(X: Rows, v: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -136,7 +136,8 @@ def checked_gram(gram: NDArray[np.float64], n: int, kernel: Kernel) -> NDArray[n
     if gram.shape != (n, n):
         raise ValueError(
             f"kernel={kernel!r} must give one value for each pair of rows, a square matrix, got "
-            f"shape {gram.shape}."
+            f"shape {gram.shape}. A function of two sets of rows has to return a matrix with a "
+            "line for each row of the first."
         )
     if not np.isfinite(gram).all():
         raise ValueError(

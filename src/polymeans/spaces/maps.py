@@ -51,13 +51,13 @@ class LinearMap:
 
 @dataclass(frozen=True)
 class KernelMap:
-    """Kernel values with the known rows, centred, times coefficients."""
+    """Kernel values with the known rows, centered, times coefficients."""
 
     kernel: Kernel
     params: dict[str, Any]
     known: Rows | None  #: None where kernel values are given instead of rows
     coefficients: NDArray[np.float64]  #: (n, r)
-    shares: NDArray[np.float64] | None  #: (n,) of the known rows in the mean; None: not centred
+    shares: NDArray[np.float64] | None  #: (n,) of the known rows in the mean; None: not centered
     means: NDArray[np.float64] | None  #: (n,) mean kernel value with each of them
     normalized: bool
 
@@ -71,7 +71,8 @@ class KernelMap:
             if not np.isfinite(values).all():
                 raise ValueError(
                     f"kernel={self.kernel!r} gives values that are not finite numbers for rows of "
-                    "X, which may be too large to be squared beside those of the fit."
+                    "X, which may be too large to be squared beside those of the fit. Scale them "
+                    "as the rows of the fit, or drop rows that are far larger."
                 )
             if self.shares is not None:
                 assert self.means is not None

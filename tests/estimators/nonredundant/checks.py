@@ -24,7 +24,7 @@ def direct_cost(model, X, weights=None):
     return views_cost(
         X.astype(np.float64),
         model.labels_per_view_,
-        [centers.astype(np.float64) for centers in model.centers_per_view_],
+        [centers.astype(np.float64) for centers in model.centroids_per_view_],
         spaces_of(model),
         model.mean_.astype(np.float64),
         weights,
@@ -34,7 +34,7 @@ def direct_cost(model, X, weights=None):
 def same_bits(one, other):
     for name in ("labels_per_view_", "rotation_", "mean_", "explained_variance_ratio_"):
         assert_array_equal(getattr(one, name), getattr(other, name))
-    for a, b in zip(one.centers_per_view_, other.centers_per_view_):
+    for a, b in zip(one.centroids_per_view_, other.centroids_per_view_):
         assert_array_equal(a, b)
     assert one.inertia_ == other.inertia_
     assert_array_equal(one.history_["inertia"], other.history_["inertia"])
@@ -50,7 +50,7 @@ def assert_sound(model, n, d):
     assert model.explained_variance_ratio_.shape == (model.n_views_,)
     assert (model.explained_variance_ratio_ >= 0).all()
     assert model.explained_variance_ratio_.sum() <= 1 + 100 * np.finfo(model.mean_.dtype).eps
-    for k, centers in zip(model.n_clusters_, model.centers_per_view_):
+    for k, centers in zip(model.n_clusters_, model.centroids_per_view_):
         assert centers.shape == (k, d)
         assert np.isfinite(centers).all()
     for value in (model.rotation_, model.mean_, model.explained_variance_ratio_, model.inertia_):
@@ -68,7 +68,7 @@ def whitened_cost(model, X, weights=None):
     return views_cost(
         whitened(model, X),
         model.labels_per_view_,
-        [whitened(model, centers) for centers in model.centers_per_view_],
+        [whitened(model, centers) for centers in model.centroids_per_view_],
         spaces_of(model),
         np.zeros(model.whitening_.shape[1]),
         weights,

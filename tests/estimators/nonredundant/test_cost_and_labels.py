@@ -52,13 +52,13 @@ def test_labels_are_those_of_the_nearest_center_in_each_view(blobs, sizes, dtype
     assert_array_equal(model.labels_, model.labels_per_view_[:, model.main_view_])
     assert model.main_view_ == model.explained_variance_ratio_.argmax()
     for s, V in enumerate(spaces_of(model)):
-        centers = model.centers_per_view_[s].astype(np.float64)
+        centers = model.centroids_per_view_[s].astype(np.float64)
         assert_array_equal(nearest(X.astype(np.float64), centers), model.labels_per_view_[:, s])
         if dtype == np.float64:
             inside = nearest(X @ V, centers @ V)
             assert_array_equal(inside, model.labels_per_view_[:, s])
-        assert model.centers_per_view_[s].dtype == model.mean_.dtype == dtype
-    assert_array_equal(model.cluster_centers_, model.centers_per_view_[model.main_view_])
+        assert model.centroids_per_view_[s].dtype == model.mean_.dtype == dtype
+    assert_array_equal(model.cluster_centers_, model.centroids_per_view_[model.main_view_])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -69,7 +69,7 @@ def test_centers_are_cluster_means_within_their_subspace(blobs, sizes, weighted)
     model = NonRedundantKMeans(sizes, effort=0.1, random_state=0).fit(X, sample_weight=weights)
     assert model.history_["n_moved"][-1] == 0
     for s, V in enumerate(spaces_of(model)):
-        for c, center in enumerate(model.centers_per_view_[s]):
+        for c, center in enumerate(model.centroids_per_view_[s]):
             mine = model.labels_per_view_[:, s] == c
             mean = mean_of(X[mine], weights[mine])
             expected = model.mean_ + V @ (V.T @ (mean - model.mean_))

@@ -14,15 +14,15 @@ def test_chosen_views_and_runners_up_are_named():
     lines = model.summary().splitlines()
     assert lines[0].startswith("2 views chosen; ")
     assert lines[1].startswith("  view 0: 3 clusters in 2 dimensions, ")
-    others = [one for one in model.candidates_ if not one["chosen"]]
+    others = [one for one in model._candidates if not one["chosen"]]
     assert ("runners-up:" in lines) == any(tuple(o["n_clusters"]) != (3, 3) for o in others)
 
 
 def test_weaker_views_are_pointed_out():
     images, _ = make_stick_figures(300, random_state=0)
     model = NonRedundantKMeans("auto", random_state=0).fit(images)
-    more = {**model.candidates_[0], "n_clusters": (2, 3, 3), "chosen": False, "redundancy": 0.0}
-    model.candidates_ = [*model.candidates_, more]
+    more = {**model._candidates[0], "n_clusters": (2, 3, 3), "chosen": False, "redundancy": 0.0}
+    model._candidates = [*model._candidates, more]
     assert "weaker views exist: try NonRedundantKMeans((2, 3, 3))" in model.summary()
 
 

@@ -66,10 +66,10 @@ def test_labels_are_those_of_the_nearest_center_in_whitened_coordinates(blobs, s
     assert_array_equal(model.predict_views(X), model.labels_per_view_)
     assert_array_equal(model.predict(X), model.labels_)
     assert_array_equal(model.labels_, model.labels_per_view_[:, model.main_view_])
-    for s, centers in enumerate(model.centers_per_view_):
+    for s, centers in enumerate(model.centroids_per_view_):
         found = nearest(whitened(model, X), whitened(model, centers))
         assert_array_equal(found, model.labels_per_view_[:, s])
-    assert_array_equal(model.cluster_centers_, model.centers_per_view_[model.main_view_])
+    assert_array_equal(model.cluster_centers_, model.centroids_per_view_[model.main_view_])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -83,8 +83,8 @@ def test_centers_are_those_of_whitened_rows_among_features(blobs, sizes, weighte
     Z, W = whitened(model, X), model.whitening_
     axes = np.linalg.qr(W)[0]
     for s, V in enumerate(spaces_of(model)):
-        assert model.centers_per_view_[s].shape == (model.n_clusters_[s], X.shape[1])
-        for c, center in enumerate(model.centers_per_view_[s]):
+        assert model.centroids_per_view_[s].shape == (model.n_clusters_[s], X.shape[1])
+        for c, center in enumerate(model.centroids_per_view_[s]):
             mine = model.labels_per_view_[:, s] == c
             expected = V @ (V.T @ mean_of(Z[mine], weights[mine]))
             assert_allclose((center - model.mean_) @ W, expected, atol=1e-9)
@@ -139,7 +139,7 @@ def test_float32_stays_float32_when_whitened(easy):
     for rows in (easy[0].astype(np.float32), sp.csr_array(easy[0].astype(np.float32))):
         model = NonRedundantKMeans((3, 4), whiten=5, effort=0.1, random_state=0).fit(rows)
         assert model.mean_.dtype == np.float32
-        assert all(centers.dtype == np.float32 for centers in model.centers_per_view_)
+        assert all(centers.dtype == np.float32 for centers in model.centroids_per_view_)
         assert model.transform(rows).dtype == np.float32
         assert model.rotation_.dtype == model.whitening_.dtype == np.float64
         assert_array_equal(model.predict_views(rows), model.labels_per_view_)

@@ -125,7 +125,7 @@ def test_sparse_equals_dense_when_whitened(easy, n_axes, container):
     assert_allclose(
         sparse.whitening_ @ sparse.whitening_.T, dense.whitening_ @ dense.whitening_.T, atol=1e-9
     )
-    for one, other in zip(sparse.centers_per_view_, dense.centers_per_view_):
+    for one, other in zip(sparse.centroids_per_view_, dense.centroids_per_view_):
         assert_allclose(one, other, atol=1e-8)
 
 
@@ -232,7 +232,7 @@ def test_nothing_but_numbers_comes_out_of_whitened_rows(X, sizes, whiten, noise_
     assert_allclose(model.rotation_.T @ model.rotation_, np.eye(sum(model.n_dims_)), atol=1e-10)
     assert model.rotation_.shape == (q, sum(model.n_dims_))
     assert_array_equal(model.predict_views(X), model.labels_per_view_)
-    for centers in model.centers_per_view_:
+    for centers in model.centroids_per_view_:
         assert centers.shape[1] == X.shape[1]
         assert np.isfinite(centers).all()
     assert model.inertia_ <= len(X) * q * (1 + 1e-6)

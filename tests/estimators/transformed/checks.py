@@ -7,7 +7,7 @@ EMBEDDINGS = ["cut", "svd", None]
 
 
 def same_bits(one, other):
-    for name in ("labels_", "cluster_centers_", "centers_in_space_"):
+    for name in ("labels_", "cluster_centers_", "centroids_in_space_"):
         assert_array_equal(getattr(one, name), getattr(other, name))
     for name in ("objective_", "log_det_", "inertia_", "rho_", "n_iter_"):
         assert getattr(one, name) == getattr(other, name)
@@ -33,6 +33,6 @@ def assert_sound(model, X, k):
     if model.solver != "cg":
         Z = model.transform(X)
         assert Z.shape == (n, model.n_components_)
-        assert model.centers_in_space_.shape == (k, model.n_components_)
+        assert model.centroids_in_space_.shape == (k, model.n_components_)
         assert np.isfinite(Z).all()
-        assert np.isfinite(model.centers_in_space_).all()
+        assert np.isfinite(model.centroids_in_space_).all()

@@ -43,8 +43,8 @@ from tests.estimators.transformed.checks import assert_sound
         ({"embedding": "pca"}, "embedding"),
         ({"embedding": 3}, "embedding"),
         ({"embedding": "cut"}, r"embedding|cut"),
-        ({"spherical": "yes"}, "spherical"),
-        ({"spherical": None}, "spherical"),
+        ({"metric": "manhattan"}, "metric"),
+        ({"metric": None}, "metric"),
         ({"kernel": "x"}, "kernel"),
         ({"algorithm": "lloyd"}, "algorithm"),
         ({"algorithm": None}, "algorithm"),
@@ -137,6 +137,6 @@ def test_cut_refuses_negative_entries(text, container):
     X = text[0].toarray()
     X[5, 7] = -0.1
     with pytest.raises(ValueError, match=r"(?i)negative"):
-        TransformedKMeans(3, embedding="cut", spherical=True).fit(container(X))
+        TransformedKMeans(3, embedding="cut", metric="cosine").fit(container(X))
     model = TransformedKMeans(3, embedding="cut", init=text[1]).fit(text[0])
     assert model.predict(container(np.abs(X))).shape == (120,)

@@ -133,7 +133,7 @@ def test_input_is_never_modified(text, embedding, kind):
     for array in (*arrays, weights):
         array.flags.writeable = False
     for params in ({"init": start}, {"n_init": 1}, {"n_init": 1, "refine": "exchange"}):
-        model = TransformedKMeans(3, embedding=embedding, spherical=True, **params)
+        model = TransformedKMeans(3, embedding=embedding, metric="cosine", **params)
         model.fit(X, sample_weight=weights)
         model.predict(X)
         model.transform(X)
@@ -154,7 +154,7 @@ def test_a_fitted_model_keeps_its_own_parameters(rows):
     X, start = rows
     model = TransformedKMeans(3, init=start).fit(X)
     labels, Z = model.predict(X), model.transform(X)
-    model.set_params(n_clusters=5, rho=1e5, embedding=None, spherical=True, kernel="rbf")
+    model.set_params(n_clusters=5, rho=1e5, embedding=None, metric="cosine", kernel="rbf")
     assert_array_equal(model.predict(X), labels)
     assert_array_equal(model.transform(X), Z)
 

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 from polymeans import TransformedKMeans
 from tests.oracles_transformed import (
+    METRICS,
     descend,
     embed,
     embed_kernel,
@@ -49,7 +50,7 @@ def test_linear_kernel_is_plain(rows, embedding, n_components, rho, weighted):
     X, start, new = rows
     weights = np.random.default_rng(1).random(90) + 0.1 if weighted else None
     model = TransformedKMeans(
-        3, rho=rho, embedding=embedding, n_components=n_components, spherical=False, init=start
+        3, rho=rho, embedding=embedding, n_components=n_components, metric="euclidean", init=start
     )
     plain = clone(model).fit(X, sample_weight=weights)
     kernel = clone(model).set_params(kernel="linear").fit(X, sample_weight=weights)
@@ -68,7 +69,7 @@ def test_linear_kernel_is_plain(rows, embedding, n_components, rho, weighted):
 def test_linear_kernel_is_plain_where_rows_are_fewer_than_features():
     rng = np.random.default_rng(0)
     X, new, start = rng.normal(size=(12, 30)), rng.normal(size=(9, 30)), np.arange(12) % 2
-    model = TransformedKMeans(2, rho=3.0, embedding=None, spherical=False, init=start)
+    model = TransformedKMeans(2, rho=3.0, embedding=None, metric="euclidean", init=start)
     plain = clone(model).fit(X)
     kernel = clone(model).set_params(kernel="linear").fit(X)
     assert_array_equal(kernel.labels_, plain.labels_)
@@ -111,7 +112,7 @@ def test_rbf_kernel_has_the_objective_of_its_space(rows, embedding, weighted):
     expected = total / 90 if embedding is None else 0.1 * total / 6
     assert model.rho_ == pytest.approx(expected if not weighted or r else model.rho_)
     assert_array_equal(model.labels_, descend(Y, start, 3, model.rho_, weights))
-    assert model.embedding_kind_ == embedding
+    assert model.embedding_ == embedding
     if embedding == "svd":
         assert model.n_components_ == 6
         assert_allclose(model.log_det_, log_det(Y, model.labels_, model.rho_, weights), rtol=1e-8)
@@ -129,7 +130,7 @@ def test_kernel_space_has_the_learned_metric(rows):
     centers = means_of(Y, model.labels_, 3)
     distances = 0.25 * metric_distances(Y, centers, B)
     Z = model.transform(X)
-    found = ((Z[:, None] - model.centers_in_space_[None]) ** 2).sum(axis=2)
+    found = ((Z[:, None] - model.centroids_in_space_[None]) ** 2).sum(axis=2)
     assert_allclose(found, distances, atol=1e-6)
     assert_array_equal(found.argmin(axis=1), model.labels_)
 
@@ -178,7 +179,7 @@ def test_cut_of_the_linear_kernel_is_the_plain_cut(rows, weighted, kernel, spher
     weights = np.random.default_rng(1).random(90) + 0.1 if weighted else None
     Y = embed(X, "cut", spherical, 5, weights)
     model = TransformedKMeans(
-        3, embedding="cut", n_components=5, spherical=spherical, init=start, kernel=kernel
+        3, embedding="cut", n_components=5, metric=METRICS[spherical], init=start, kernel=kernel
     ).fit(X, sample_weight=weights)
     assert_allclose(model.inertia_, inertia_of(Y, model.labels_, model.rho_, weights))
     assert_array_equal(model.labels_, descend(Y, start, 3, model.rho_, weights))
@@ -284,8 +285,8 @@ def test_what_kernels_cannot_have_is_refused_by_name(rows):
 
 
 def test_precomputed_values_cannot_be_brought_to_length_one(rows):
-    with pytest.raises(ValueError, match=r"spherical=True.*diagonal"):
-        TransformedKMeans(3, kernel="precomputed", spherical=True).fit(rows[0] @ rows[0].T)
+    with pytest.raises(ValueError, match=r'metric="cosine".*diagonal'):
+        TransformedKMeans(3, kernel="precomputed", metric="cosine").fit(rows[0] @ rows[0].T)
 
 
 def check_identical_rows(**params):
@@ -308,7 +309,7 @@ def test_identical_rows_are_no_bad_kernel(kernel):
     [("linear", "svd"), ("linear", None), ("rbf", "svd"), ("rbf", None), (None, None)],
 )
 def test_identical_rows_are_no_bad_kernel_once_centred(kernel, embedding):
-    check_identical_rows(kernel=kernel, embedding=embedding, spherical=False)
+    check_identical_rows(kernel=kernel, embedding=embedding, metric="euclidean")
 
 
 def test_a_kernel_without_spread_works():

@@ -25,7 +25,7 @@ from tests.oracles_transformed import (
     paper_value,
 )
 
-PLAIN = {"embedding": None, "spherical": False}
+PLAIN = {"embedding": None, "metric": "euclidean"}
 
 
 def make_rows(seed, n, d, k):
@@ -154,10 +154,10 @@ def test_transformed_rows_have_the_learned_metric(weighted):
     assert_allclose(distances, expected, rtol=1e-8, atol=1e-10)
     # The centers are points of the same space, and the mean of all rows is its origin.
     means = means_of(X, model.labels_, 3, weights)
-    assert_allclose(model.transform(means), model.centers_in_space_, rtol=1e-8, atol=1e-10)
+    assert_allclose(model.transform(means), model.centroids_in_space_, rtol=1e-8, atol=1e-10)
     middle = np.average(X, axis=0, weights=weights)[None]
     assert_allclose(model.transform(middle), 0.0, atol=1e-9)
-    squares = ((Z[:, None] - model.centers_in_space_[None]) ** 2).sum(axis=2)
+    squares = ((Z[:, None] - model.centroids_in_space_[None]) ** 2).sum(axis=2)
     assert_array_equal(squares.argmin(axis=1), model.predict(rows))
 
 
@@ -256,7 +256,7 @@ def test_a_huge_rho_keeps_what_kmeans_has_found(blobs, seed, embedding):
     plain = KMeans(6, n_init=1, tol=0, random_state=seed).fit(X)
     total = ((X - X.mean(axis=0)) ** 2).sum()
     model = TransformedKMeans(6, rho=1e8 * total, init=plain.labels_, embedding=embedding)
-    model.set_params(spherical=False, n_components="auto" if embedding is None else 12).fit(X)
+    model.set_params(metric="euclidean", n_components="auto" if embedding is None else 12).fit(X)
     assert_array_equal(model.labels_, plain.labels_)
     assert_allclose(model.inertia_, plain.inertia_, rtol=1e-6)
     assert_allclose(model.cluster_centers_, plain.cluster_centers_, rtol=1e-9)

@@ -15,10 +15,11 @@ from sklearn.metrics import normalized_mutual_info_score
 from polymeans import KMeans, TransformedKMeans
 from polymeans.datasets import make_documents
 from tests.estimators.transformed.checks import EMBEDDINGS, assert_sound
+from tests.oracles_transformed import METRICS
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("params", [{}, {"refine": "exchange"}, {"spherical": False}])
+@pytest.mark.parametrize("params", [{}, {"refine": "exchange"}, {"metric": "euclidean"}])
 @pytest.mark.parametrize("embedding", ["auto", *EMBEDDINGS])
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_empty_documents_work(text, kind, embedding, params):
@@ -36,7 +37,7 @@ def test_empty_documents_count_for_nothing(text, kind, embedding):
     X, start = text
     empty = sp.csr_array((10, 300))
     both = sp.vstack([X, empty], format="csr")
-    params = {"rho": 1.0, "embedding": embedding, "spherical": True}
+    params = {"rho": 1.0, "embedding": embedding, "metric": "cosine"}
     plain = TransformedKMeans(3, init=start, **params).fit(X)
     more = TransformedKMeans(3, init=np.append(start, np.zeros(10, dtype=int)), **params)
     more.fit(both.toarray() if kind == "dense" else both)
@@ -70,7 +71,7 @@ def test_identical_rows_warn_and_work(kind, value, embedding, solver):
 def test_lanczos_takes_rows_without_spread(embedding, value):
     X = np.full((20, 8), value)
     model = TransformedKMeans(
-        2, embedding=embedding, solver="lanczos", n_components=2, spherical=value == 0
+        2, embedding=embedding, solver="lanczos", n_components=2, metric=METRICS[value == 0]
     )
     assert_sound(model.fit(X), X, 2)
 
@@ -79,7 +80,7 @@ def test_lanczos_takes_rows_without_spread(embedding, value):
 def test_identical_rows_are_predicted_as_they_were_labelled():
     for seed in range(20):
         X = np.tile(np.random.default_rng(seed).normal(size=(1, 7)), (5, 1))
-        model = TransformedKMeans(4, rho=1.0, embedding="svd", spherical=True, init="mixed")
+        model = TransformedKMeans(4, rho=1.0, embedding="svd", metric="cosine", init="mixed")
         assert_array_equal(model.fit(X).labels_, model.predict(X))
 
 
@@ -100,7 +101,7 @@ def test_fewer_distinct_rows_than_clusters(init, embedding):
 def test_one_column(embedding):
     X = np.abs(np.random.default_rng(0).normal(size=(30, 1)))
     X[15:] += 9.0
-    model = TransformedKMeans(2, embedding=embedding, spherical=False, random_state=0)
+    model = TransformedKMeans(2, embedding=embedding, metric="euclidean", random_state=0)
     if embedding == "cut":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -192,7 +193,7 @@ def test_nothing_but_numbers_comes_out(X, k, embedding, spherical, init, refine,
         k,
         rho=rho,
         embedding=embedding,
-        spherical=spherical,
+        metric=METRICS[spherical],
         init=init,
         n_init=2,
         refine=refine,

@@ -53,7 +53,7 @@ def test_sparse_float32_rows_fewer_than_features():
     X = sp.random_array((150, 200), density=0.05, rng=np.random.default_rng(0)).toarray() * 0.01
     X[:, 0] = 100 + np.random.default_rng(1).normal(size=150)
     X = sp.csr_array(X.astype(np.float32))
-    model = TransformedKMeans(3, embedding=None, spherical=False, random_state=0).fit(X)
+    model = TransformedKMeans(3, embedding=None, metric="euclidean", random_state=0).fit(X)
     assert_array_equal(model.labels_, model.predict(X))
 
 
@@ -78,7 +78,7 @@ def test_fewer_distinct_rows_than_clusters_end_early():
 def test_exchange_never_makes_it_worse(seed):
     rng = np.random.default_rng(seed)
     X, weights = rng.normal(size=(12, 20)), 10.0 ** rng.uniform(-12, 0, 12)
-    params = {"embedding": None, "rho": 1e-9, "random_state": 0, "spherical": False}
+    params = {"embedding": None, "rho": 1e-9, "random_state": 0, "metric": "euclidean"}
     plain = TransformedKMeans(3, **params).fit(X, sample_weight=weights)
     refined = TransformedKMeans(3, refine="exchange", **params).fit(X, sample_weight=weights)
     assert refined.inertia_ <= plain.inertia_ * (1 + 1e-9)
@@ -86,7 +86,7 @@ def test_exchange_never_makes_it_worse(seed):
 
 def test_conjugate_gradients_far_from_the_origin():
     X, start = make_blobs(150, n_features=300, centers=3, cluster_std=8, random_state=0)
-    X, params = X + 1e4, {"embedding": None, "spherical": False, "init": start}
+    X, params = X + 1e4, {"embedding": None, "metric": "euclidean", "init": start}
     exact = TransformedKMeans(3, solver="exact", **params).fit(X)
     fast = TransformedKMeans(3, solver="cg", **params).fit(X)
     assert_array_equal(fast.labels_, exact.labels_)
@@ -132,8 +132,8 @@ def test_what_cannot_be_combined():
     X = np.random.default_rng(0).normal(size=(30, 4))
     with pytest.raises(ValueError, match="mixed"):
         TransformedKMeans(2, embedding=None, solver="cg", init="mixed").fit(X)
-    with pytest.raises(ValueError, match="spherical"):
-        TransformedKMeans(2, kernel="precomputed", spherical=np.True_).fit(X @ X.T)
+    with pytest.raises(ValueError, match="metric"):
+        TransformedKMeans(2, kernel="precomputed", metric="cosine").fit(X @ X.T)
     with pytest.raises(ValueError, match="square"):
         TransformedKMeans(2, kernel=lambda a, b: a.T @ b).fit(X)
 

@@ -19,7 +19,7 @@ def test_weights_count_like_repeated_rows(text, rho, embedding, kind):
     X = X.toarray() if kind == "dense" else X
     weights = np.random.default_rng(0).integers(0, 4, 120)
     again = np.repeat(np.arange(120), weights)
-    model = TransformedKMeans(3, rho=rho, embedding=embedding, spherical=True, init=start)
+    model = TransformedKMeans(3, rho=rho, embedding=embedding, metric="cosine", init=start)
     weighted = clone(model).fit(X, sample_weight=weights)
     repeated = clone(model).set_params(init=start[again]).fit(X[again])
     assert_array_equal(weighted.labels_[again], repeated.labels_)
@@ -65,7 +65,7 @@ def test_rows_of_weight_zero_are_ignored_among_documents(text):
     both = sp.vstack([X, other], format="csr")
     weights = np.concatenate([np.ones(120), np.zeros(30)])
     for embedding in EMBEDDINGS:
-        model = TransformedKMeans(3, rho=1.0, embedding=embedding, spherical=True, init=start)
+        model = TransformedKMeans(3, rho=1.0, embedding=embedding, metric="cosine", init=start)
         plain = clone(model).fit(X)
         model.set_params(init=np.concatenate([start, np.zeros(30, dtype=int)]))
         model.fit(both, sample_weight=weights)

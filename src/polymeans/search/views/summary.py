@@ -3,12 +3,24 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans.search.views.choice import MAX_REDUNDANCY
 
 #: Runners-up that are listed.
 _MOST_RUNNERS_UP = 3
+
+#: Fields of the record of a set of views.
+_RECORD = [
+    ("n_clusters", object),
+    ("gain", np.float64),
+    ("redundancy", np.float64),
+    ("information", np.float64),
+    ("n_components", np.int64),
+    ("contrast", "U8"),
+    ("chosen", np.bool_),
+]
 
 #: Share of the variance that views leave unexplained from which a closer look is advised.
 _MUCH_LEFT = 0.2
@@ -23,7 +35,14 @@ class SummaryOfViews:
     n_clusters_: tuple[int, ...]
     n_dims_: tuple[int, ...]
     explained_variance_ratio_: Any
-    candidates_: list[dict[str, Any]]
+    _candidates: list[dict[str, Any]]
+
+    @property
+    def table_(self) -> NDArray[Any]:
+        """All sets of views that were found, the largest gain first: formed at each access."""
+        check_is_fitted(self, "n_views_")
+        records = [tuple(one[name] for name, _ in _RECORD) for one in self._candidates]
+        return np.array(records, dtype=_RECORD)
 
     def summary(self) -> str:
         """What was chosen, the runners-up, and what else to try, as text.
@@ -56,9 +75,9 @@ class SummaryOfViews:
     def _others(self) -> list[dict[str, Any]]:
         """Candidates with other sizes, the largest gain first, each set of sizes once."""
         seen = {tuple(sorted(self.n_clusters_))}
-        seen |= {tuple(sorted(one["n_clusters"])) for one in self.candidates_ if one["chosen"]}
+        seen |= {tuple(sorted(one["n_clusters"])) for one in self._candidates if one["chosen"]}
         others = []
-        for one in self.candidates_:
+        for one in self._candidates:
             sizes = tuple(sorted(one["n_clusters"]))
             if sizes not in seen and one["redundancy"] <= MAX_REDUNDANCY:
                 seen.add(sizes)
@@ -69,7 +88,7 @@ class SummaryOfViews:
         others = self._others()[:_MOST_RUNNERS_UP]
         if not others:
             return []
-        chosen = [one["gain"] for one in self.candidates_ if one["chosen"]]
+        chosen = [one["gain"] for one in self._candidates if one["chosen"]]
         lines = ["runners-up:"]
         for one in others:
             line = f"  views of {_sizes(one)} clusters, gain {one['gain']:.4g}"

@@ -14,8 +14,8 @@ from polymeans.inspection._models import as_models, model_names
 from polymeans.inspection._tiles import Paint, Tile
 
 
-def plot_centroid_images(
-    estimators: Any,
+def plot_matched_centroids(
+    models: Any,
     image_shape: Sequence[int],
     *,
     names: Sequence[str] | None = None,
@@ -29,7 +29,7 @@ def plot_centroid_images(
 
     **Idea.** The order of clusters is arbitrary. Centroids of the first model are drawn by number,
     those of every other model in the places of their partners: the pairing with the least sum of
-    squared distances. All models have the same scale of colours. Centroids to which no row belongs
+    squared distances. All models have the same scale of colors. Centroids to which no row belongs
     are dimmed.
 
     **Use when** rows are images and you want to compare a smaller model with a larger one.
@@ -37,11 +37,11 @@ def plot_centroid_images(
 
     Parameters
     ----------
-    estimators : list of estimators
+    models : list of estimators
         Fitted, with ``cluster_centers_``, such as a :class:`polymeans.KMeans` and a
         :class:`polymeans.QuickKMeans` of the same rows.
     image_shape : tuple of int
-        Height and width of the images, or height, width and 3 for colours.
+        Height and width of the images, or height, width and 3 for colors.
     names : list of str, default=None
         Titles. None: names of the models' classes, and how many numbers each stores.
     clusters : array-like of int, default=None
@@ -49,8 +49,8 @@ def plot_centroid_images(
     n_columns : int, default=None
         Images in a row. None: about as many as there are rows.
     limits : tuple of float, default=None
-        Values at the two ends of ``cmap``, or of black and full colour. None: the range of all
-        centroids; 0 and 1 for colours.
+        Values at the two ends of ``cmap``, or of black and full color. None: the range of all
+        centroids; 0 and 1 for colors.
     cmap : str or matplotlib Colormap, default="auto"
         Colors of the pixels where these are single numbers. "auto": large values are dark in
         drawings, where many pixels are at the low end, and light in photographs.
@@ -64,35 +64,35 @@ def plot_centroid_images(
 
     See Also
     --------
-    plot_centers_as_images : The centroids of one model.
+    plot_centroids : The centroids of one model.
     plot_factors : The factors of a product.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from polymeans import KMeans, QuickKMeans
-    >>> from polymeans.inspection import plot_centroid_images
+    >>> from polymeans.inspection import plot_matched_centroids
     >>> from sklearn.datasets import load_digits
     >>> X = load_digits().data
     >>> models = [KMeans(10, random_state=0), QuickKMeans(10, n_nonzeros=200, random_state=0)]
-    >>> axes = plot_centroid_images(
+    >>> axes = plot_matched_centroids(
     ...     [model.fit(X) for model in models], (8, 8), axes=Figure().subplots(1, 2)
     ... )
     >>> [ax.get_title() for ax in axes]
     ['KMeans\\n640 numbers', 'QuickKMeans\\n200 non-zeros']
     """
-    estimators = as_models(estimators, "cluster_centers_")
-    centers = [np.asarray(model.cluster_centers_, dtype=np.float64) for model in estimators]
+    models = as_models(models, "cluster_centers_")
+    centers = [np.asarray(model.cluster_centers_, dtype=np.float64) for model in models]
     first = centers[0]
     for number, table in enumerate(centers):
         if table.shape != first.shape:
             raise ValueError(
-                f"estimators must have as many centroids and features, got shape {first.shape} "
-                f"and, from estimators[{number}], {table.shape}. Fit them to the same rows with "
+                f"models must have as many centroids and features, got shape {first.shape} "
+                f"and, from models[{number}], {table.shape}. Fit them to the same rows with "
                 "the same n_clusters."
             )
     tile = Tile(image_shape, first.shape[1])
-    titles = model_names(names, estimators, describe=True)
+    titles = model_names(names, models, describe=True)
     chosen = _check_clusters(clusters, len(first))
     if n_columns is None:
         n_columns = int(np.ceil(np.sqrt(len(chosen))))
@@ -102,8 +102,8 @@ def plot_centroid_images(
     paint = Paint(cmap, limits, shown, tile)
     n_rows = -(-len(chosen) // n_columns)
     shape = tile.top(n_rows) - tile.gaps[0], tile.left(n_columns) - tile.gaps[1]
-    axes = _side_by_side(axes, len(estimators), shape[0] / shape[1])
-    for ax, model, order, pictures, title in zip(axes, estimators, orders, shown, titles):
+    axes = _side_by_side(axes, len(models), shape[0] / shape[1])
+    for ax, model, order, pictures, title in zip(axes, models, orders, shown, titles):
         paint.draw(ax, pictures, _used(model, len(first))[order], n_columns, (0, 0))
         ax.set_title(title, fontsize="medium")
         ax.set_aspect("equal")

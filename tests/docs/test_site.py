@@ -1,0 +1,127 @@
+"""The documentation builds without a warning, and shows every method of every public class."""
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import polymeans
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytest.importorskip("sphinx_gallery")
+pytest.importorskip("pydata_sphinx_theme")
+pytest.importorskip("sphinx_design")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built from a copy of the sources; examples are shown and not run."""
+    folder = tmp_path_factory.mktemp("docs")
+    for name in ("docs", "examples"):
+        ignored = shutil.ignore_patterns("_build", "generated", "gallery", "__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    shutil.copy(ROOT / "CHANGELOG.md", folder)
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"]
+        + ["-D", "plot_gallery=0", str(folder / "docs"), str(folder / "html")],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+class Links(HTMLParser):
+    """Places on a page, and where its links go."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.anchors, self.targets = set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors |= {found[key] for key in ("id", "name") if found.get(key)}
+        for key in ("href", "src"):
+            if found.get(key):
+                self.targets.append(found[key])
+
+
+def test_links_lead_somewhere(site):
+    pages = {
+        path.resolve(): Links(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")
+    }
+    broken = []
+    for path, page in pages.items():
+        for target in page.targets:
+            if re.match(r"[a-z]+:|//", target):
+                continue  # other sites are not looked at without a network
+            address, _, anchor = target.partition("#")
+            goal = (path.parent / address.partition("?")[0]).resolve() if address else path
+            exists = goal.exists()
+            known = goal not in pages or not anchor or anchor in pages[goal].anchors
+            if not exists or not known:
+                broken.append(f"{path.name}: {target}")
+    assert not broken[:20]
+
+
+def classes():
+    """Public classes, as the reference names them."""
+    reference = (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8")
+    for name in re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE):
+        module, _, last = f"polymeans.{name}".rpartition(".")
+        if module.split(".")[1:2] == ["deep"]:
+            pytest.importorskip("torch")
+        __import__(module)
+        value = getattr(sys.modules[module], last)
+        if inspect.isclass(value) and not issubclass(value, Exception | tuple):
+            yield f"polymeans.{name}", value
+
+
+def test_each_class_page_lists_each_method(site):
+    found = dict(classes())
+    assert len(found) > 30
+    missing = []
+    for name, kind in found.items():
+        page = Links((site / "generated" / f"{name}.html").read_text(encoding="utf-8"))
+        for method, value in inspect.getmembers(kind):
+            is_method = inspect.isfunction(value) or inspect.ismethod(value)
+            if method.startswith("_") or not is_method or not inspect.getdoc(value):
+                continue
+            if not any(anchor.endswith(f".{kind.__name__}.{method}") for anchor in page.anchors):
+                missing.append(f"{name}.{method}")
+    assert not missing
+
+
+def test_every_public_name_is_in_the_reference():
+    reference = (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE))
+    assert {name for name in polymeans.__all__ if name != "__version__"} <= listed
+    for module in ("blocks", "datasets", "factorization", "inspection", "metrics"):
+        names = __import__(f"polymeans.{module}", fromlist=["__all__"]).__all__
+        own = {name for name in names if not {name, f"{module}.{name}"} & listed}
+        assert not own, module
+
+
+def test_estimators_have_examples_and_methods_have_parameters(site):
+    for name in ("KMeans", "KhatriRaoKMeans", "NonRedundantKMeans", "TransformedKMeans"):
+        text = (site / "generated" / f"polymeans.{name}.html").read_text(encoding="utf-8")
+        assert "Examples" in text
+        after = text[text.index(f'id="polymeans.{name}.predict"') :]
+        assert "Parameters" in after[:4000]
+
+
+def test_the_benchmarks_page_names_commands_that_exist(site):
+    from benchmarks.__main__ import NAMES
+
+    text = (ROOT / "docs" / "benchmarks.rst").read_text(encoding="utf-8")
+    named = set(re.findall(r"\(``(?:python -m benchmarks )?([a-z0-9-]+)(?: --data DIR)?``", text))
+    assert named
+    assert named <= set(NAMES)

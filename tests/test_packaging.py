@@ -1,0 +1,120 @@
+"""What users install: the wheel and the sdist, extras with code behind them, one version."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import polymeans
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+pytest.importorskip("build")
+pytest.importorskip("hatchling")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The sdist, and the wheel that is made from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
+    return next(folder.glob("*.tar.gz")), next(folder.glob("*.whl"))
+
+
+def test_the_sdist_has_what_is_needed_to_test_it(built):
+    with tarfile.open(built[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for path in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff"):
+        assert path in names
+    for folder in ("src/polymeans/", "tests/", "docs/", "examples/", "benchmarks/", "tools/"):
+        assert any(name.startswith(folder) for name in names)
+
+
+def test_the_wheel_has_the_package_and_nothing_else(built):
+    with zipfile.ZipFile(built[1]) as archive:
+        names = archive.namelist()
+    roots = {name.split("/")[0] for name in names}
+    assert roots == {"polymeans", f"polymeans-{polymeans.__version__}.dist-info"}
+    sources = {path.relative_to(ROOT / "src").as_posix() for path in _sources()}
+    assert sources == {name for name in names if name.startswith("polymeans/")}
+
+
+def _sources():
+    for path in (ROOT / "src" / "polymeans").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path
+
+
+def test_the_wheel_works_where_it_is_installed(built, tmp_path):
+    target = tmp_path / "installed"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
+        + [str(built[1])],
+        check=True,
+        capture_output=True,
+    )
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import numpy as np, polymeans; "
+        "from importlib.metadata import version; "
+        "assert polymeans.__file__.startswith(sys.argv[1]), polymeans.__file__; "
+        "assert polymeans.__version__ == version('polymeans'); "
+        "model = polymeans.load(sys.argv[2]); "  # a fit would compile kernels for a minute
+        "print(type(model).__name__, np.isfinite(model.cluster_centers_).all())"
+    )
+    kept = ROOT / "tests" / "persistence" / "files" / "kmeans.v1.safetensors"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, str(target), str(kept)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["KMeans", "True"]
+
+
+def test_the_version_has_one_place():
+    assert PROJECT["dynamic"] == ["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", citation, re.MULTILINE).group(1) == polymeans.__version__
+
+
+def test_extras_have_code_behind_them():
+    """Each optional package that users may install is imported somewhere in the library."""
+    imported = {"dask": "dask", "torch": "torch", "flwr": "flwr", "pyarrow": "pyarrow"}
+    imported |= {"h5py": "h5py", "zarr": "zarr", "onnx": "onnx", "matplotlib": "matplotlib"}
+    text = "\n".join(
+        path.read_text(encoding="utf-8") for path in _sources() if path.suffix == ".py"
+    )
+    for extra, requirements in PROJECT["optional-dependencies"].items():
+        if extra in ("test", "bench", "docs", "progress"):  # rich is used by scikit-learn's bar
+            continue
+        for requirement in requirements:
+            name = re.match(r"[\w-]+", requirement).group()
+            module = imported[name]
+            assert re.search(rf"(?:import|from) {module}\b|[\"']{module}[.\"']", text), extra
+
+
+def test_links_and_classifiers_are_there():
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= PROJECT["urls"].keys()
+    minimum = PROJECT["requires-python"].removeprefix(">=")
+    assert f"Programming Language :: Python :: {minimum}" in PROJECT["classifiers"]
+
+
+def test_lower_bounds_are_what_the_script_installs():
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from oldest_versions import TESTS, lower_bounds
+    finally:
+        sys.path.pop(0)
+    assert set(lower_bounds()) == {"numpy", "scipy", "scikit-learn", "numba"}
+    assert all((ROOT / path).exists() for path in TESTS)
