@@ -99,7 +99,7 @@ def run(options: Any, report: Report) -> None:
         installed = _unpacked(options.wheel, Path(folder)) if options.wheel else None
         for name, estimator in ESTIMATORS.items():
             for container, made in _ROWS.items():
-                title = f"{name}, {container}"
+                title = f"{container} rows: {name}"
                 if options.only not in title:
                     continue
                 reference.append(float(_printed(_REFERENCE, {})))

@@ -415,8 +415,8 @@ class QuickKMeans(SeededEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "factors_" in vars(self):
-            self.operator_ = FastOperator(self.factors_)
-            self.factors_ = list(self.operator_.factors)  # stored once
+            self.operator_: FastOperator = FastOperator(self.factors_)
+            self.factors_: list[Any] = list(self.operator_.factors)  # stored once
             self._known_table: NDArray[Any] | None = None
 
     def _table(self) -> NDArray[Any]:
