@@ -270,14 +270,14 @@ def score_errors(n_features: int, norms: NDArray[np.float64], dtype: np.dtype[An
 
 
 #: Half the distance between one and the next number, and the smallest of full precision.
-_PRECISION = {
+_PRECISION: dict[Any, tuple[float, float]] = {
     kind: (float(np.finfo(kind).eps) / 2, float(np.finfo(kind).tiny))
     for kind in (np.float32, np.float64)
 }
 
 
 def score_error_of(
-    n_features: int, n_roundings: float, longest: float, shortest: float, kind: type
+    n_features: int, n_roundings: float, longest: float, shortest: float, kind: Any
 ) -> "ScoreError":
     """The same for the largest and the smallest norm, and so many roundings in a score."""
     from polymeans.kernels.dense import ScoreError
