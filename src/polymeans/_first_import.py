@@ -1,5 +1,6 @@
 """The first import of numba, which an interrupt must not leave half done."""
 
+import gc
 import importlib
 import signal
 import threading
@@ -24,7 +25,7 @@ def import_numba() -> None:
     global _imported
     if _imported:
         return
-    with interrupts_deferred():
+    with interrupts_deferred(), garbage_kept():
         lock = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
         target = importlib.import_module("numba.core.registry").cpu_target
         runtime = importlib.import_module("numba.core.runtime").rtsys
@@ -43,7 +44,7 @@ def prepare_compiler() -> None:
     import_numba()
     if _prepared:
         return
-    with interrupts_deferred():
+    with interrupts_deferred(), garbage_kept():
         lock = importlib.import_module("numba.core.compiler_lock").global_compiler_lock
         target = importlib.import_module("numba.core.registry").cpu_target
         with lock:
@@ -73,3 +74,19 @@ def interrupts_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if arrived:
             signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def garbage_kept() -> Iterator[None]:
+    """Collect no garbage until the block ends.
+
+    Where many objects are made that stay, the collector looks through all of them again and again:
+    a tenth of a second while numba is imported and kernels are loaded.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

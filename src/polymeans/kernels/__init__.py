@@ -5,5 +5,8 @@ its caller has allocated, starts no threads and does not choose algorithms. Argu
 OUT, INOUT and BUFFER; groups of arrays that several kernels share are named tuples, which cost
 nothing in compiled code. Everything is ``nogil``, so Python threads run kernels side by side.
 
+A literal number given to another kernel makes numba compile that kernel once more, for this number;
+``np.int64(0)`` does not.
+
 Importing a kernel module imports numba; the engine does so when a fit begins, never earlier.
 """

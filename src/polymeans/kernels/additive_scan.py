@@ -186,7 +186,7 @@ def label_scan_rows(
     if table.split == 1:  # one set: its scores are the side already
         alpha = buffers.scores[:n_rows]
     else:
-        expand(buffers.scores, table.starts, 0, table.split, alpha)
+        expand(buffers.scores, table.starts, np.int64(0), table.split, alpha)
     if table.split == n_sets - 1:
         beta = buffers.scores[table.starts[table.split] :]
     else:

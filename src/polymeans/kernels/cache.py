@@ -29,7 +29,7 @@ from numba import types
 from numba.core import config, sigutils
 from numba.misc.appdirs import AppDirs
 
-from polymeans._first_import import interrupts_deferred, prepare_compiler
+from polymeans._first_import import garbage_kept, interrupts_deferred, prepare_compiler
 from polymeans.kernels import entries, waiting
 from polymeans.kernels.linked import set_environments
 from polymeans.kernels.sources import sources_digest
@@ -112,7 +112,8 @@ class KernelCache:
     def load_overload(self, signature: Any, context: Any) -> Any:
         """The compiled kernel; None if it has to be compiled, for which all is ready then."""
         if self._enabled:
-            with interrupts_deferred():  # numba must not be left with half of a kernel
+            # numba must not be left with half of a kernel.
+            with interrupts_deferred(), garbage_kept():
                 for path in self._places(signature, context):
                     found = _read(path)
                     if found is not None:

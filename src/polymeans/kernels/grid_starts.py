@@ -27,7 +27,10 @@ def spread_out(theta, problem, workspace, seed):
     for g in range(problem.sizes[0]):
         for t in range(theta.shape[1]):
             theta[g, t] = problem.points[first, t]
-    for place in range(1, problem.sizes.max()):
+    largest = 0
+    for q in range(n_sets):
+        largest = max(largest, problem.sizes[q])
+    for place in range(1, largest):
         start = 0
         for q in range(n_sets):
             if place < problem.sizes[q]:

@@ -66,8 +66,13 @@ def sweep_products(
     scale = np.zeros(width)
     gain = np.zeros(width)
     active = np.ones(width, dtype=np.bool_)
-    member_mass = np.empty(sizes.max())
-    heaviest = masses.max() if n_cells else 0.0  # weights may be of any size
+    largest = 0
+    for q in range(n_sets):
+        largest = max(largest, sizes[q])
+    member_mass = np.empty(largest)
+    heaviest = 0.0  # weights may be of any size
+    for c in range(n_cells):
+        heaviest = max(heaviest, masses[c])
     for c in range(n_cells):
         if masses[c] > 0.0:
             for t in range(width):

@@ -72,7 +72,10 @@ def replace_sums(
             if not present[b]:
                 if not filled[j, b]:
                     continue
-                if not before[lo:hi].any():
+                is_zero = True
+                for t in range(lo, hi):
+                    is_zero &= before[t] == 0.0
+                if is_zero:
                     filled[j, b] = False
                     continue
             for t in range(lo, hi):

@@ -121,7 +121,7 @@ def add_center(
     lowest = np.inf
     for _ in range(n_draws):
         center_on(lines, draw(cumulative), typical, candidate)
-        squares_to(lines, candidate, 0, n, squares)
+        squares_to(lines, candidate, np.int64(0), n, squares)
         for i in range(n):
             squares[i] = min(nearest[i], squares[i])
         total = dot(lines.weights, squares)

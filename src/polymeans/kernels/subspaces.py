@@ -59,7 +59,7 @@ def span(vectors, views, s, t, longest, found):
     Gram-Schmidt, the longest remainder first. Returns how many there are.
     """
     n, d = vectors.shape
-    n_found = 0
+    n_found = np.int64(0)
     for _ in range(min(found.shape[0], d)):
         best, which = 0.0, -1
         for i in range(n):
@@ -79,7 +79,7 @@ def span(vectors, views, s, t, longest, found):
                 vector[f] /= length
             if r < 2:
                 remove_other_views(vector, views, s, t)
-                project_out(vector, found, 0, n_found)
+                project_out(vector, found, np.int64(0), n_found)
         n_found += 1
         for i in range(n):
             project_out(vectors[i], found, n_found - 1, n_found)
@@ -171,7 +171,7 @@ def rotate(means, views, max_sweeps, tol):
     """Best subspaces for these weighted means, pair by pair; the scatter they explain."""
     n_views = views.dims.shape[0]
     if n_views == 1:
-        rotate_pair(means, views, 0, 0)
+        rotate_pair(means, views, np.int64(0), np.int64(0))
         return explained(means, views)
     before = -1.0
     now = 0.0

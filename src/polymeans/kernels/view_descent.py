@@ -46,7 +46,9 @@ def weighted_means(sample, labels, starts, means, masses):
                 means[c, t] += w * points[i, t]
     for c in range(means.shape[0]):
         if masses[c] > 0.0:
-            means[c] /= np.sqrt(masses[c])
+            root = np.sqrt(masses[c])
+            for t in range(means.shape[1]):
+                means[c, t] /= root
 
 
 @kernel
@@ -109,7 +111,7 @@ def descend_views(sample, labels, views, max_iter, rival):
     while True:
         before = value
         weighted_means(sample, labels, views.starts, means, masses)
-        value = rotate(means, views, _SWEEPS, _SWEEP_TOL)
+        value = rotate(means, views, np.int64(_SWEEPS), _SWEEP_TOL)
         iteration += 1
         if iteration >= max_iter or value + (value - before) * _GAINS_AHEAD / iteration < rival:
             break
