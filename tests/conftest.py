@@ -33,12 +33,14 @@ _WITHOUT_KERNELS = (
 )
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Let one of two workers begin with tests that compile nothing.
 
     Each worker begins with its own part of the list. Kernels that both need at the same time would
     be compiled twice; later on they are on the disk.
     """
+    if not hasattr(config, "workerinput"):  # no workers
+        return
     plain = [item for item in items if item.nodeid.startswith(_WITHOUT_KERNELS)]
     others = [item for item in items if not item.nodeid.startswith(_WITHOUT_KERNELS)]
     half = len(items) // 2

@@ -51,8 +51,24 @@ def by_deepcopy(model, folder):
     return copy.deepcopy(model)
 
 
-@pytest.mark.parametrize("way", [by_file, by_joblib, by_skops, by_deepcopy])
-@pytest.mark.parametrize("container", CONTAINERS)
+#: Containers that the default run tries each way with; the long run has all of them. Model files
+#: are ours: all of them are tried.
+SHORT = {
+    by_file: CONTAINERS,
+    by_joblib: ("csr_array-float32", "frame"),
+    by_skops: ("csr_array-float32", "frame"),
+    by_deepcopy: ("float64",),
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "container"),
+    [
+        pytest.param(way, container, marks=() if container in short else pytest.mark.long)
+        for way, short in SHORT.items()
+        for container in CONTAINERS
+    ],
+)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_model_is_the_same_afterwards(name, container, way, tmp_path):
     model = fitted(name, container)

@@ -110,7 +110,7 @@ def test_kinds_of_rows(four):
         "sparse blocks": from_sequence(sp.csr_array(four), block_rows=50),
     }
     for name, X in kinds.items():
-        choice = choose_n_clusters(X, 7, random_state=0, n_threads=1)
+        choice = choose_n_clusters(X, 5, random_state=0, n_threads=1)
         assert choice.best_ == 4, name
     frame = kinds["pandas"]
     model = choose_n_clusters(frame, 7, random_state=0).best_estimator_
