@@ -93,9 +93,9 @@ def test_what_the_library_refuses_is_one_line(model, folder, tmp_path):
     done = polymeans("compare", folder / "rows.csv", "-k", 1, folder=tmp_path)
     check_error(done, "n_clusters must be")
     done = polymeans(
-        "report", folder / "rows.csv", "--model", model, "--images", "3,5", folder=tmp_path
+        "report", folder / "rows.csv", "--model", model, "--image-shape", "3,5", folder=tmp_path
     )
-    check_error(done, "images")
+    check_error(done, "image_shape")
     done = polymeans(
         "describe", folder / "rows.csv", "--model", model, "--compare-with", "z", folder=tmp_path
     )
