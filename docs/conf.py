@@ -91,6 +91,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "remove_config_comments": True,
+    "default_thumb_file": str(HERE / "_static" / "card-kmeans.png"),
 }
 
 

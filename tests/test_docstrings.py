@@ -40,6 +40,7 @@ EXCEPTIONS = {
     ("TransformedKMeans", "init"): "labels, and methods of its own",
     ("TransformedKMeans", "kernel"): "of the space that is clustered in, with more choices",
     ("TransformedKMeans", "kernel_params"): "of kernels given by name, too",
+    ("TransformedKMeans", "metric"): "before a metric is learned, and may be auto",
     ("TransformedKMeans", "n_components"): "dimensions, not landmarks",
     ("TransformedKMeans", "n_init"): "depends on its methods",
 }

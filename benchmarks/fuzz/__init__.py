@@ -24,7 +24,7 @@ def run(options: Any, report: Report) -> None:
     """
     if options.area and options.area not in areas():
         raise MissingRequirementError(f"no area {options.area!r}; one of: {', '.join(areas())}")
-    tally, began, told = Tally(), time.monotonic(), time.monotonic()
+    tally, began, told, n_shown = Tally(), time.monotonic(), time.monotonic(), 0
     for tally in run_workers(
         options.seed,
         60 * options.minutes,
@@ -33,6 +33,13 @@ def run(options: Any, report: Report) -> None:
         options.problem,
         options.shrink,
     ):
+        for failure in tally.failures[n_shown:]:
+            print(
+                f"problem {failure.number} of seed {options.seed}: {failure.area}, "
+                f"{failure.promise}: {failure.detail}\n{failure.lines}",
+                flush=True,
+            )
+        n_shown = len(tally.failures)
         if time.monotonic() - told > _NEWS:
             told = time.monotonic()
             done = sum(tally.problems.values())
@@ -47,10 +54,7 @@ def run(options: Any, report: Report) -> None:
 
 
 def show(tally: Tally, report: Report, seconds: float) -> None:
-    """Tables of what was checked and what was found; reproducers of what was shrunk."""
-    for failure in tally.failures:
-        if failure.lines:
-            print(f"{failure.lines}\n")
+    """Tables of what was checked and what was found."""
     done = sum(tally.problems.values())
     report.table(
         f"{done} problems in {seconds / 60:.1f} minutes",

@@ -62,9 +62,10 @@ def make_estimator(options: Namespace, verbose: int = 0) -> Any:
     parameters |= _size(options)
     metric = options.metric or ("cosine" if options.text and structure == "free" else None)
     if metric is not None:
-        if structure != "free":
+        if structure not in ("free", "transformed"):
             raise UsageError(
-                f"--metric is for free centroids, not for {structure}", "leave out one of the two"
+                f"--metric is for free centroids and learned metrics, not for {structure}",
+                "leave out one of the two",
             )
         parameters["metric"] = metric
     if options.n_init is not None:

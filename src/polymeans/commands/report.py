@@ -21,7 +21,9 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--compare-with", metavar="COLUMN", help="column of known groups")
     parser.add_argument("--title", help="of the page")
-    parser.add_argument("--images", type=sizes, metavar="H,W", help="rows are images of this shape")
+    parser.add_argument(
+        "--image-shape", type=sizes, metavar="H,W", help="rows are images of this height and width"
+    )
     add_common(parser)
     parser.set_defaults(run=run)
 
@@ -39,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
             given.table,
             options.output,
             title=options.title,
-            image_shape=options.images,
+            image_shape=options.image_shape,
         )
     if options.json:
         say_json({"report": str(options.output)})
