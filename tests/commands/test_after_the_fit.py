@@ -95,19 +95,11 @@ def test_compare(folder, tmp_path):
 def test_what_the_library_refuses_is_one_line(model, folder, tmp_path):
     done = polymeans_here("compare", folder / "rows.csv", "-k", 1, folder=tmp_path)
     check_error(done, "n_clusters must be")
-<<<<<<< HEAD
     done = polymeans_here(
-        "report", folder / "rows.csv", "--model", model, "--images", "3,5", folder=tmp_path
-    )
-    check_error(done, "images")
-    done = polymeans_here(
-=======
-    done = polymeans(
         "report", folder / "rows.csv", "--model", model, "--image-shape", "3,5", folder=tmp_path
     )
     check_error(done, "image_shape")
-    done = polymeans(
->>>>>>> words
+    done = polymeans_here(
         "describe", folder / "rows.csv", "--model", model, "--compare-with", "z", folder=tmp_path
     )
     check_error(done, "no column 'z'")
