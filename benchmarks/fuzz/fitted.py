@@ -19,8 +19,13 @@ def tables(model: Any) -> list[NDArray[Any]]:
         wide = reduce(
             lambda left, right: together(left[:, None], right[None]).reshape(-1, n_features), sets
         )
+        # Kernels add in float64, one set after the other: three sets are rounded twice.
+        stepwise = reduce(
+            lambda left, right: together(left[:, None], right[None]).reshape(-1, n_features),
+            [part.astype(np.float64) for part in model.protocentroids_],
+        )
         with np.errstate(over="ignore"):
-            return [wide.astype(np.float64), model.cluster_centers_]
+            return [wide.astype(np.float64), model.cluster_centers_, stepwise]
     if hasattr(model, "factors_"):
         factors = [factor.astype(np.float64) for factor in model.factors_]
         product = reduce(lambda left, right: left @ right, factors)

@@ -99,13 +99,13 @@ LIMITS: tuple[Limit, ...] = (
     ),
     Limit(
         "a metric learned from weights further apart than float64 has digits is rounded",
-        ("labels are nearest",),
+        ("labels are nearest", "predict gives labels_"),
         area="Transformed",
         trait="wide weights",
     ),
     Limit(
         "a metric learned from weights further apart than float64 has digits is rounded",
-        ("labels are nearest",),
+        ("labels are nearest", "predict gives labels_"),
         area="Transformed kernel",
         trait="wide weights",
     ),
