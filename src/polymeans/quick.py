@@ -270,9 +270,10 @@ class QuickKMeans(SeededEstimator):
         """Labels of a few dense rows; None if they are many, or rounding leaves one open."""
         if not 0 < len(X) * self.operator_.nnz <= _FEW:
             return None
-        few = vars(self).get("_few_rows")
-        if few is None or few.operator is not self.operator_:
-            few = self._few_rows = FewRows(self.operator_, self.offset_)
+        kept = self.operator_.kept
+        few = kept.get("few rows")
+        if few is None or few.offset is not self.offset_:
+            few = kept["few rows"] = FewRows(self.factors_, self.offset_)
         return few.label(X)
 
     def _predict(self, rows: Any) -> NDArray[np.int32]:
@@ -409,7 +410,7 @@ class QuickKMeans(SeededEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         # What follows from the factors.
-        derived = ("operator_", "_known_table", "_few_rows")
+        derived = ("operator_", "_known_table")
         return {name: part for name, part in super().__getstate__().items() if name not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,10 +1,12 @@
 """warmup: small fits of every estimator and container."""
 
+import json
 from collections import Counter
 
 import numpy as np
 import scipy.sparse as sp
 
+from polymeans.cli import main
 from polymeans.commands import warmup
 from polymeans.commands.estimators import STRUCTURES
 
@@ -25,3 +27,19 @@ def test_a_problem_can_be_solved():
     assert "KMeans" in name
     warmup.exercise(estimator, rows)
     assert not hasattr(estimator, "labels_")  # a copy was fitted
+
+
+def test_wrong_options_are_refused(capsys):
+    assert main(["warmup", "--only", "NoKMeans"]) == 2
+    assert "no problem has 'NoKMeans' in its name" in capsys.readouterr().err
+    assert main(["warmup", "--jobs", "0"]) == 2
+    assert "--jobs must be at least 1" in capsys.readouterr().err
+
+
+def test_processes_side_by_side(capsys):
+    only = "KMeans of few clusters, dense"
+    assert main(["warmup", "--only", only, "--jobs", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_fits"] == 2
+    assert main(["warmup", "--only", only, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_compiled"] == 0  # all of them are kept

@@ -47,6 +47,7 @@ def test_no_table_is_made_after_loading(model, digits):
     X = digits.astype(model.factors_[0].dtype)
     few = [loaded.predict(row[None])[0] for row in X[:200]]
     assert few == model.labels_[:200].tolist()
+    assert vars(loaded).keys() == vars(model).keys()  # predict leaves the estimator as it is
     assert loaded._known_table is None
     assert_array_equal(loaded.predict(X[:50]), model.labels_[:50])
     assert loaded._known_table is None
@@ -72,10 +73,10 @@ def test_equal_centroids_and_open_rows(model, digits):
     other = pickle.loads(pickle.dumps(model))
     first, *rest = other.factors_
     doubled = type(first)(first[np.r_[0:30, 0:30]])
-    few = FewRows(type(other.operator_)([doubled, *rest]), other.offset_)
+    few = FewRows([doubled, *rest], other.offset_)
     X = np.ascontiguousarray(digits[:5].astype(first.dtype))
     assert few.label(X) is None
-    assert FewRows(other.operator_, other.offset_).label(X) is not None
+    assert FewRows(other.factors_, other.offset_).label(X) is not None
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -54,18 +54,17 @@ class FewRows:
 
     Parameters
     ----------
-    operator : FastOperator
-        Has the factors, from left to right, float32 or float64.
+    factors : sequence of csr_array
+        From left to right, float32 or float64.
     offset : ndarray of shape (n_features,)
     """
 
-    def __init__(self, operator: Any, offset: NDArray[Any]) -> None:
+    def __init__(self, factors: Sequence[sp.csr_array], offset: NDArray[Any]) -> None:
         import_numba()
         from polymeans.kernels.factored_layout import balance, pack_flat
         from polymeans.kernels.factored_row import label_few
 
-        self.operator = operator
-        factors = operator.factors
+        self.offset = offset
         squares = _squares(factors, offset)
         balanced = balance(factors)
         spread, rounding, faint = chain_error(balanced, _UNIT, _TINY)

@@ -71,6 +71,8 @@ class FastOperator(LinearOperator):
     def __init__(self, factors: Sequence[Any]) -> None:
         self.factors = _as_csr_factors(factors)
         self._chains: dict[Any, Any] = {}
+        #: What others prepared from the factors; not pickled.
+        self.kept: dict[str, Any] = {}
         first, last = self.factors[0], self.factors[-1]
         super().__init__(first.dtype, (first.shape[0], last.shape[1]))
 
