@@ -66,5 +66,5 @@ def test_network_sizes():
     shown = [line.get_xydata()[0] for line in ax.get_lines()]
     expected = [(model.n_parameters_, model.reconstruction_error_) for model in models]
     np.testing.assert_allclose(shown, expected)
-    with pytest.raises(TypeError, match="estimators"):
+    with pytest.raises(TypeError, match="models"):
         plot_network_sizes([3])
