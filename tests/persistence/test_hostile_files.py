@@ -309,4 +309,5 @@ def test_random_lies_never_reach_a_kernel_with_other_widths(name, n_lies, file_o
             continue  # refused later, by an error in Python
         for (method, _), value in found.items():
             assert method == "score" or len(value) in (len(X), 1)
-    assert loaded > 0
+    # Of few lies all may be refused; among many some change nothing that matters.
+    assert loaded > 0 or n_lies < 150
