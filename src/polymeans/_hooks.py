@@ -106,7 +106,7 @@ class EstimatorHooks(ABC):
     def _label_table(self) -> NDArray[Any] | None:
         """Centroids in the users' coordinates, if the nearest is the label; None otherwise.
 
-        New dense rows are then labelled in one pass.
+        New dense rows are then labeled in one pass.
         """
         return None
 
