@@ -51,7 +51,8 @@ def weights_for(n, weighted):
 
 def fit_in_blocks(model, X, weights, n_blocks):
     """The same fit through the runner that adds up blocks, cut unevenly."""
-    if isinstance(model.init, str) and model.init == "auto":
+    plain = isinstance(model, KMeans | L1KMeans | QuickKMeans)
+    if plain and isinstance(model.init, str) and model.init == "auto":
         model.set_params(init="k-means++")  # as for rows in memory
     model._check_parameters()
     X = check_rows(model, X, reset=True)

@@ -201,8 +201,11 @@ def test_factors_are_multiplied_out_once(tmp_path, monkeypatch):
     again = by_file(model, tmp_path)
     assert not calls  # loading takes no more memory than the file
     labels = [again.predict(X) for _ in range(3)]
+    assert not calls  # a few rows go through the factors
+    distances = [again.transform(X) for _ in range(3)]
     assert len(calls) == 1
     np.testing.assert_array_equal(labels[2], model.labels_)
+    np.testing.assert_array_equal(distances[2].argmin(axis=1), model.labels_)
 
 
 def test_bytes_of_a_model_are_bytes_of_its_arrays(tmp_path):

@@ -82,7 +82,7 @@ def test_separate_clusters_are_counted(k, d):
         QuickKMeans(n_nonzeros=40),
         KhatriRaoKMeans(effort=0.02),
         NonRedundantKMeans(2, effort=0.1),
-        TransformedKMeans(n_init=2),
+        TransformedKMeans(),
         SklearnKMeans(n_init=1),
         make_pipeline(PCA(2), KMeans()),
     ],

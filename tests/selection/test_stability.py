@@ -37,7 +37,7 @@ def four():
         QuickKMeans(4, n_nonzeros=40),
         KhatriRaoKMeans((2, 2), effort=0.05),
         NonRedundantKMeans((2, 2), effort=0.1),
-        TransformedKMeans(4, n_init=2),
+        TransformedKMeans(4),
         make_pipeline(PCA(2), KMeans(4)),
     ],
     ids=lambda estimator: type(estimator).__name__,

@@ -24,7 +24,7 @@ from tests.estimators.khatri_rao.checks import AGGREGATORS, starting_sets
         ({"n_init": np.array([1, 2])}, "n_init must be an integer"),
         ({"n_protocentroids": (10**6,) * 4}, "1000000000000000000000000 centroids, more than"),
         ({"aggregator": "mean"}, "aggregator must be one of 'sum', 'product', got 'mean'"),
-        ({"init": "kmeans"}, "init must be one of 'search'"),
+        ({"init": "kmeans"}, "init must be one of 'auto', 'search'"),
         ({"init": [np.zeros((2, 2))]}, "a list of 2 arrays"),
         ({"init": [np.zeros((2, 2)), np.zeros((4, 2))]}, r"init\[1\].*does not match"),
         ({"init": [np.full((2, 2), np.nan), np.zeros((3, 2))]}, "NaN"),

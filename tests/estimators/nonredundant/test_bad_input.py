@@ -45,7 +45,7 @@ WANTED = "n_clusters must be a tuple of integers, one for each view"
         ({"whiten": -2}, "whiten must be an integer of at least 1, got -2"),
         ({"whiten": 1}, "whiten=1 leaves 1 components for 2 views: each view needs a direction"),
         ({"whiten": 2, "n_clusters": (2, 2, 2)}, "whiten=2 leaves 2 components for 3 views"),
-        ({"init": "k-means++"}, "init must be one of 'search', 'random', got 'k-means"),
+        ({"init": "k-means++"}, "init must be one of 'auto', 'search', 'random', got 'k-means"),
         ({"effort": 0}, "effort must be a finite number"),
         ({"effort": np.inf}, "effort must be a finite number"),
         ({"resolution": -1.0}, "resolution must be a finite number"),
