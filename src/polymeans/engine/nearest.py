@@ -40,7 +40,7 @@ def label_exactly(
 
     rows = _ALL if chosen is None else chosen
     book, outer, threads = codebook.book, outer_entries(block, codebook), running_threads()
-    # A row is compared with all centroids, so a few rows keep several threads busy if there are many.
+    # A row is compared with all centroids: if these are many, few rows keep several threads busy.
     smallest = 16 if codebook.n_clusters < _MANY else 1
     threads.map(
         lambda r: nearest.label_exactly(block.arrays, block.norms, book, outer, rows, *r, labels),

@@ -256,7 +256,7 @@ class LocalRunner(BaseRunner):
 
     @property
     def _previous(self) -> NDArray[np.int32]:
-        assert self._kept.previous is not None
+        assert isinstance(self._kept.previous, np.ndarray)
         return self._kept.previous
 
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
@@ -310,7 +310,7 @@ class LocalRunner(BaseRunner):
         kept = self._kept
         found = self._small.iterate(codebook, n_steps, tol, self._labels, self._previous)
         if found.swapped:
-            kept.labels, kept.previous = kept.previous, kept.labels
+            kept.labels, kept.previous = self._previous, self._labels
         self._change = self._measured = None
         return found
 
