@@ -63,6 +63,7 @@ def machine() -> str:
             "numba",
             "faiss-cpu",
             "sparsekmeans",
+            "superkmeans",
             "clustpy",
             "pyfaust",
         )
