@@ -55,7 +55,10 @@ class Space:
 
     def coordinates(self, X: Rows) -> NDArray[np.float64]:
         """Rows, also new ones, in this space."""
-        bounded = isinstance(self.map, LinearMap)
+        # A linear kernel of rows in their unit is how wide rows are mapped where none was asked for.
+        bounded = isinstance(self.map, LinearMap) or (
+            self.map.kernel == "linear" and self.unit != 1.0
+        )
         rows = self.map(prepared(X, self.unit, self.spherical, bounded))
         rows -= self.mean
         return rows if self.rotation is None else rows @ self.rotation

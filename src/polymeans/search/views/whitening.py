@@ -76,9 +76,10 @@ def find_whitening(
             "each view needs a direction of its own. Ask for fewer views, or for more "
             "components if the rows have more."
         )
-    # A spread that is rounding is not scaled.
+    # A spread that is rounding is not scaled, but large rows are: rows of next to no weight may be
+    # so far from the others that their distance is no number of the rows' dtype.
     nothing = np.finfo(frame.dtype).eps * np.linalg.norm(frame.mean)
-    spread = np.where(spread > nothing, spread * frame.unit, 1.0)
+    spread = np.where(spread > nothing, spread * frame.unit, max(1.0, frame.unit))
     mean = frame.external(frame.mean[None])[0]
     with np.errstate(over="ignore", divide="ignore"):
         matrix = frame.external_directions(axes).T / spread
