@@ -1,6 +1,8 @@
 """Shared fixtures: small data of every kind the engine takes."""
 
+import contextlib
 import os
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -18,6 +20,34 @@ settings.load_profile("repeatable" if os.environ.get("CI") else "unhurried")
 
 # Modules that assert for several test files explain their failures like test files do.
 pytest.register_assert_rewrite("tests.estimators", "tests.factorization", "tests.subspaces")
+
+
+#: Packages that have many modules, in the order in which tests import them.
+_LARGE = (
+    "pyarrow.parquet",
+    "zarr",
+    "pandas",
+    "dask.dataframe",
+    "distributed",
+    "torch",
+    "matplotlib.pyplot",
+    "numba",
+    "onnxruntime",
+    "skops.io",
+    "numpydoc.docscrape",
+)
+
+
+def pytest_configure(config):
+    """Let every second worker import large packages from the other end of the list.
+
+    In a new environment modules are compiled when they are first imported. Workers that import the
+    same ones at the same time would all compile all of them.
+    """
+    if getattr(config, "workerinput", {}).get("workerid", "gw0")[2:] in "13579":
+        for name in reversed(_LARGE):
+            with contextlib.suppress(ImportError):
+                import_module(name)
 
 
 #: Tests that compile no kernels, or few; they take some minutes together.
