@@ -67,7 +67,10 @@ def test_rows_without_clusters_get_none(kind, seed):
         (3, 2),
         (5, 10),
         (8, 2),
-        *(pytest.param(k, d, marks=pytest.mark.long) for k, d in [(2, 2), (3, 10), (5, 2), (8, 10)]),
+        *(
+            pytest.param(k, d, marks=pytest.mark.long)
+            for k, d in [(2, 2), (3, 10), (5, 2), (8, 10)]
+        ),
     ],
 )
 def test_separate_clusters_are_counted(k, d):
