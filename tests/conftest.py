@@ -50,7 +50,8 @@ def pytest_configure(config):
                 import_module(name)
 
 
-#: Tests that compile no kernels, or few; they take some minutes together.
+#: Tests that compile no kernels, or few, or some that others do not need; they take some minutes
+#: together.
 _WITHOUT_KERNELS = (
     "tests/test_quality.py::test_linters_pass",
     "tests/test_quality.py::test_docstrings_follow_numpydoc",
@@ -58,11 +59,16 @@ _WITHOUT_KERNELS = (
     "tests/blocks/",
     "tests/datasets/",
     "tests/deep/",
+    "tests/docs/",
+    "tests/kernels/test_cache.py",
     "tests/metrics/",
+    "tests/test_bounds_checking.py",
+    "tests/test_packaging.py",
     "tests/persistence/test_layout.py",
 )
 
 
+@pytest.hookimpl(trylast=True)  # after those that are not selected were removed
 def pytest_collection_modifyitems(config, items):
     """Let one of two workers begin with tests that compile nothing.
 
