@@ -1,6 +1,8 @@
 """Shared fixtures: small data of every kind the engine takes."""
 
+import contextlib
 import os
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -20,7 +22,36 @@ settings.load_profile("repeatable" if os.environ.get("CI") else "unhurried")
 pytest.register_assert_rewrite("tests.estimators", "tests.factorization", "tests.subspaces")
 
 
-#: Tests that compile no kernels, or few; they take some minutes together.
+#: Packages that have many modules, in the order in which tests import them.
+_LARGE = (
+    "pyarrow.parquet",
+    "zarr",
+    "pandas",
+    "dask.dataframe",
+    "distributed",
+    "torch",
+    "matplotlib.pyplot",
+    "numba",
+    "onnxruntime",
+    "skops.io",
+    "numpydoc.docscrape",
+)
+
+
+def pytest_configure(config):
+    """Let every second worker import large packages from the other end of the list.
+
+    In a new environment modules are compiled when they are first imported. Workers that import the
+    same ones at the same time would all compile all of them.
+    """
+    if getattr(config, "workerinput", {}).get("workerid", "gw0")[2:] in "13579":
+        for name in reversed(_LARGE):
+            with contextlib.suppress(ImportError):
+                import_module(name)
+
+
+#: Tests that compile no kernels, or few, or some that others do not need; they take some minutes
+#: together.
 _WITHOUT_KERNELS = (
     "tests/test_quality.py::test_linters_pass",
     "tests/test_quality.py::test_docstrings_follow_numpydoc",
@@ -28,11 +59,16 @@ _WITHOUT_KERNELS = (
     "tests/blocks/",
     "tests/datasets/",
     "tests/deep/",
+    "tests/docs/",
+    "tests/kernels/test_cache.py",
     "tests/metrics/",
+    "tests/test_bounds_checking.py",
+    "tests/test_packaging.py",
     "tests/persistence/test_layout.py",
 )
 
 
+@pytest.hookimpl(trylast=True)  # after those that are not selected were removed
 def pytest_collection_modifyitems(config, items):
     """Let one of two workers begin with tests that compile nothing.
 

@@ -62,8 +62,10 @@ def use(model, X):
 """
 
 _SMALL = """
-use(polymeans.KMeans(5, algorithm="lloyd", init="random", n_init=1, random_state=0, n_threads=1),
-    rows(60, 7, False, np.float64))
+X = rows(60, 7, False, np.float64)
+model = polymeans.KMeans(5, algorithm="elkan", init="random", n_init=1, random_state=0, n_threads=1)
+labels = model.fit(X).labels_
+assert (model.predict(X) == labels).all()
 """
 
 _WHOLE = """

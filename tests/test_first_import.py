@@ -8,10 +8,14 @@ import threading
 import pytest
 
 from polymeans import _first_import
+from tests.marks import long
 
 #: Seconds after the first fit begins at which it is interrupted: while numba is imported, while it
 #: fills its registries, and while kernels are loaded or compiled.
 MOMENTS = (0.01, 0.1, 0.3, 0.7)
+
+#: Those of the default run; the long run has all.
+SHORT = (0.1, 0.7)
 
 #: Prints when the first fit is done or was interrupted, and what a second one finds.
 PROGRAM = """
@@ -33,9 +37,10 @@ print(*model.predict(X))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can send itself SIGINT there")
-def test_a_fit_works_after_the_first_one_was_interrupted():
+@pytest.mark.parametrize("moments", [SHORT, *long(MOMENTS)], ids=str)
+def test_a_fit_works_after_the_first_one_was_interrupted(moments):
     found = set()
-    for moment in MOMENTS:
+    for moment in moments:
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM.format(moment=moment)],
             capture_output=True,

@@ -13,24 +13,29 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: Fits what the wheel was built for, counts kernels that are compiled, prints bits of the result.
+#: Fits models, counts kernels that are compiled, prints bits of the results.
 PROGRAM = """
-import json, sys
+import json
 import numpy as np
 import polymeans
 from polymeans.commands import warmup
 from polymeans.commands.compiling import Compiling
 
-results = {}
-n_compiled = 0
-for name, estimator, rows in warmup.problems():
-    if sys.argv[1] in name:
-        with Compiling() as compiling:
-            model = estimator.fit(rows)
-        n_compiled += compiling.n_kernels
+results = {{}}
+with Compiling() as compiling:
+    for name, estimator, rows in {problems}:
+        model = estimator.fit(rows)
         results[name] = [float(model.inertia_).hex(), np.asarray(model.labels_).tolist()]
-print(json.dumps({"where": polymeans.__file__, "n_compiled": n_compiled, "results": results}))
+found = {{"where": polymeans.__file__, "n_compiled": compiling.n_kernels, "results": results}}
+print(json.dumps(found))
 """
+
+#: A fit that needs few kernels.
+ONE = """[(
+    "one",
+    polymeans.KMeans(5, algorithm="elkan", init="random", n_init=1, random_state=0),
+    np.random.default_rng(0).random((200, 7)),
+)]"""
 
 _TEXT = {"capture_output": True, "text": True}
 
@@ -43,13 +48,13 @@ if _has_level:
 pytestmark = pytest.mark.skipif(not _has_level, reason="wheels have kernels for x86-64-v3, Linux")
 
 
-def fitted(python, only, cache=None, **settings):
+def fitted(python, program, cache=None, **settings):
     """Results of a new process; without a cache folder, kernels are where they always are."""
     environment = {**os.environ, **settings}
     if cache is not None:
         environment.pop("PYTHONPATH", None)
         environment["NUMBA_CACHE_DIR"] = str(cache)
-    done = subprocess.run([python, "-c", PROGRAM, only], env=environment, **_TEXT, cwd=cache)
+    done = subprocess.run([python, program], env=environment, **_TEXT, cwd=cache)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -70,15 +75,20 @@ def installed(wheel, folder):
 
 
 @pytest.mark.parametrize(
-    "only",
-    ["KMeans of few clusters, dense float64", pytest.param("", marks=pytest.mark.long)],
+    ("problems", "fits"),
+    [
+        (ONE, ["--program", "program.py"]),
+        pytest.param("warmup.problems()", [], marks=pytest.mark.long),
+    ],
     ids=["one", "all"],
 )
-def test_an_installed_wheel_fits_without_compiling(only, tmp_path):
+def test_an_installed_wheel_fits_without_compiling(problems, fits, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(problems=problems))
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     subprocess.run(
-        [sys.executable, "tools/build_wheel.py", "--out", str(tmp_path), "--only", only],
-        cwd=ROOT,
+        [sys.executable, ROOT / "tools" / "build_wheel.py", "--out", tmp_path, *fits],
+        cwd=tmp_path,
         env=environment,
         check=True,
         stdout=subprocess.DEVNULL,
@@ -86,11 +96,11 @@ def test_an_installed_wheel_fits_without_compiling(only, tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     python = installed(wheel, tmp_path / "environment")
     (tmp_path / "empty").mkdir()
-    found = fitted(python, only, tmp_path / "empty")
+    found = fitted(python, program, tmp_path / "empty")
     assert Path(found["where"]).is_relative_to(tmp_path)
     assert found["n_compiled"] == 0
     assert not list((tmp_path / "empty").rglob("*.kernel"))
     # The same bits as from the compiler, which other tests have waited for.
-    compiled = fitted(sys.executable, only, PYTHONPATH=str(ROOT / "src"))
+    compiled = fitted(sys.executable, program, PYTHONPATH=str(ROOT / "src"))
     assert not Path(compiled["where"]).is_relative_to(tmp_path)
     assert compiled["results"] == found["results"]

@@ -54,7 +54,12 @@ def main(argv: list[str] | None = None) -> int:
     """Build a wheel and print where it is."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("dist"), help="folder of the wheel")
-    parser.add_argument("--only", default="", help="compile for these problems of warmup only")
+    parser.add_argument(
+        "--program",
+        type=Path,
+        help="compile what this program needs instead of what warmup does; like warmup --json, it "
+        'prints how many kernels were compiled as "n_compiled"',
+    )
     parser.add_argument(
         "--platform",
         default=sysconfig.get_platform().replace("-", "_").replace(".", "_"),
@@ -62,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="polymeans-") as scratch:
-        kernels = compiled_kernels(Path(scratch), options.only)
+        kernels = compiled_kernels(Path(scratch), options.program)
         plain = plain_wheel(Path(scratch) / "plain")
         options.out.mkdir(parents=True, exist_ok=True)
         wheel = with_kernels(plain, kernels, options.out, options.platform)
@@ -70,8 +75,11 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def compiled_kernels(scratch: Path, only: str = "") -> Path:
+def compiled_kernels(scratch: Path, program: Path | None = None) -> Path:
     """Compile kernels; the folder they are in, which was seen to be sufficient."""
+    fits = ["-m", "polymeans", "warmup", "--json", "--quiet"]
+    if program is not None:
+        fits = [str(program.resolve())]
     source = scratch / "source"
     shutil.copytree(
         ROOT / "src" / "polymeans",
@@ -82,7 +90,7 @@ def compiled_kernels(scratch: Path, only: str = "") -> Path:
     _python(
         source,
         scratch / "compiled",
-        ["-m", "polymeans", "warmup", "--quiet", "--only", only],
+        fits,
         _NEUTRAL | {"NUMBA_CPU_NAME": facts["level"]},
     )
     inner = set(json.loads(_python(source, scratch / "none", ["-c", _INNER])))
@@ -92,13 +100,7 @@ def compiled_kernels(scratch: Path, only: str = "") -> Path:
         if path.name.split("-")[0] not in inner:
             shutil.copy(path, shipped)
     (shipped / "facts.json").write_text(json.dumps(facts) + "\n")
-    found = json.loads(
-        _python(
-            source,
-            scratch / "empty",
-            ["-m", "polymeans", "warmup", "--json", "--quiet", "--only", only],
-        )
-    )
+    found = json.loads(_python(source, scratch / "empty", fits))
     if found["n_compiled"]:
         raise SystemExit(
             f"{found['n_compiled']} kernels were compiled in spite of those that were there. Is "

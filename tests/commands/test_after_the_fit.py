@@ -22,7 +22,7 @@ def model(folder, tmp_path_factory):
 
 
 def test_describe(model, folder, iris, tmp_path):
-    done = polymeans(
+    done = polymeans_here(
         "describe",
         folder / "kinds.csv",
         "--model",
@@ -45,8 +45,7 @@ def test_describe(model, folder, iris, tmp_path):
 
 @pytest.mark.parametrize("memory", ["1G", "1k"])
 def test_report(model, folder, memory, tmp_path):
-    run = polymeans if memory == "1k" else polymeans_here
-    done = run(
+    done = polymeans_here(
         "report", folder / "kinds.parquet", "--model", model, "--output", "r.html",
         "--compare-with", "kind", "--title", "Iris & more", "--memory", memory, folder=tmp_path,
     )  # fmt: skip
@@ -73,7 +72,7 @@ def test_choose(tmp_path):
     rng = np.random.default_rng(0)
     centers = 12 * rng.normal(size=(4, 3))
     np.save(tmp_path / "x.npy", centers[rng.integers(4, size=600)] + rng.normal(size=(600, 3)))
-    done = polymeans("choose", "x.npy", "-k", "2-7", "--json", folder=tmp_path)
+    done = polymeans_here("choose", "x.npy", "-k", "2-7", "--json", folder=tmp_path)
     assert done.code == 0, done.notes
     found = json.loads(done.out)
     assert found["best"] == 4
@@ -106,7 +105,7 @@ def test_what_the_library_refuses_is_one_line(model, folder, tmp_path):
 
 
 def test_disk_full_for_a_report(model, folder, tmp_path):
-    done = polymeans(
+    done = polymeans_here(
         "report", folder / "rows.csv", "--model", model, "--output", "/dev/full", folder=tmp_path
     )
     assert done.code == 1

@@ -18,19 +18,31 @@ def labels(iris):
     return KMeans(3, random_state=0).fit(iris).labels_
 
 
-#: Files that are given to a process, one of each format; the others take the same way.
+#: Files that are given to a process of their own, one of each format.
 IN_A_PROCESS = {f"rows.{kind}" for kind in FORMATS}
+
+#: Those of the default run; the long run has all.
+IN_A_PROCESS_SHORT = {"rows.csv", "rows.parquet"}
 
 
 def test_each_format_is_given_to_a_process():
-    assert set(FILES) > IN_A_PROCESS
+    assert set(FILES) > IN_A_PROCESS > IN_A_PROCESS_SHORT
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_every_format_gives_the_labels_of_the_library(name, folder, labels, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [
+        *((name, polymeans_here) for name in FILES if name not in IN_A_PROCESS_SHORT),
+        *((name, polymeans) for name in sorted(IN_A_PROCESS_SHORT)),
+        *(
+            pytest.param(name, polymeans, marks=pytest.mark.long)
+            for name in sorted(IN_A_PROCESS - IN_A_PROCESS_SHORT)
+        ),
+    ],
+)
+def test_every_format_gives_the_labels_of_the_library(name, run, folder, labels, tmp_path):
     extra = ["--delimiter", ";"] if name == "semicolons.csv" else []
     model = tmp_path / "m.safetensors"
-    run = polymeans if name in IN_A_PROCESS else polymeans_here
     done = run("fit", folder / name, "-k", 3, "--model", model, *extra, folder=tmp_path)
     assert done.code == 0, done.notes
     np.testing.assert_array_equal([int(line) for line in done.out.split()], labels)
@@ -47,7 +59,7 @@ def test_every_format_gives_the_labels_of_the_library(name, folder, labels, tmp_
 @pytest.mark.parametrize("name", ["rows.tsv", "rows.npy", "rows.parquet", "rows.svm", "rows.jsonl"])
 def test_standard_input(name, folder, labels, tmp_path):
     kind, content = name.split(".")[1], (folder / name).read_bytes()
-    run = polymeans if kind in ("npy", "jsonl") else polymeans_here  # bytes, and lines
+    run = polymeans if kind == "npy" else polymeans_here
     done = run("fit", "-", "--format", kind, "-k", 3, stdin=content, folder=tmp_path)
     assert done.code == 0, done.notes
     np.testing.assert_array_equal([int(line) for line in done.out.split()], labels)
@@ -135,8 +147,7 @@ def test_texts(name, folder, tmp_path):
     ],
 )
 def test_every_structure(arguments, kind, folder, tmp_path):
-    run = polymeans if "khatri-rao" in arguments and "--sizes" in arguments else polymeans_here
-    done = run("fit", folder / "rows.csv", *arguments, "--model", "m", folder=tmp_path)
+    done = polymeans_here("fit", folder / "rows.csv", *arguments, "--model", "m", folder=tmp_path)
     assert done.code == 0, done.notes
     model = library.load(tmp_path / "m")
     assert type(model).__name__ == kind
@@ -183,7 +194,7 @@ def test_a_model_of_a_program(folder, iris, tmp_path):
     library.save(model, tmp_path / "m")
     done = polymeans("predict", folder / "rows.csv", "--model", "m", folder=tmp_path)
     np.testing.assert_array_equal([int(line) for line in done.out.split()], model.labels_)
-    done = polymeans("info", "m", folder=tmp_path)
+    done = polymeans_here("info", "m", folder=tmp_path)
     assert done.code == 0
     assert "KMeans" in done.out
 

@@ -4,6 +4,7 @@ import contextlib
 import signal
 import threading
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
@@ -14,6 +15,8 @@ PATIENCE = 240
 @contextlib.contextmanager
 def cluster_of(n_workers, processes=True):
     with (
+        # Workers would look at their stack a hundred times a second, for a page that is not shown.
+        dask.config.set({"distributed.worker.profile.enabled": False}),
         LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
@@ -27,8 +30,9 @@ def cluster_of(n_workers, processes=True):
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def two_processes():
+    """Ended after the tests of this folder: workers that wait take some time, too."""
     with cluster_of(2) as client:
         yield client
 

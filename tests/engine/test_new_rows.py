@@ -55,7 +55,7 @@ def test_labels_of_real_arithmetic(n, d, k, seed, kind, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_many_features(d, dtype):
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, d)).astype(dtype)
+    X = rng.standard_normal((20, d)).astype(dtype)
     centers = X[:5] + rng.standard_normal((5, d)).astype(dtype) / 8
     np.testing.assert_array_equal(label_new_rows(X, centers), nearest(X, centers))
 

@@ -60,8 +60,19 @@ def test_rows_without_clusters_get_none(kind, seed):
     assert "no sign of clusters" in choice.reason_ or "never divided alike" in choice.reason_
 
 
-@pytest.mark.parametrize("k", [2, 3, 5, 8])
-@pytest.mark.parametrize("d", [2, 10])
+@pytest.mark.parametrize(
+    ("k", "d"),
+    [
+        (2, 10),
+        (3, 2),
+        (5, 10),
+        (8, 2),
+        *(
+            pytest.param(k, d, marks=pytest.mark.long)
+            for k, d in [(2, 2), (3, 10), (5, 2), (8, 10)]
+        ),
+    ],
+)
 def test_separate_clusters_are_counted(k, d):
     rng = np.random.default_rng(k + d)
     centers = rng.normal(size=(k, d))
@@ -98,22 +109,31 @@ def test_every_estimator(estimator):
     assert set(choice.choices_) <= set(CRITERIA)
 
 
-def test_kinds_of_rows(four):
-    kinds = {
-        "list": four.tolist(),
-        "float32": four.astype(np.float32),
-        "pandas": pd.DataFrame(four, columns=list("abc")),
-        "polars": pl.DataFrame(four, schema=list("abc")),
-        "CSR": sp.csr_array(four),
-        "CSR matrix": sp.csr_matrix(four),
-        "blocks": from_sequence(four, block_rows=100),
-        "sparse blocks": from_sequence(sp.csr_array(four), block_rows=50),
-    }
-    for name, X in kinds.items():
-        choice = choose_n_clusters(X, 5, random_state=0, n_threads=1)
-        assert choice.best_ == 4, name
-    frame = kinds["pandas"]
-    model = choose_n_clusters(frame, 7, random_state=0).best_estimator_
+KINDS = {
+    "list": lambda X: X.tolist(),
+    "float32": lambda X: X.astype(np.float32),
+    "pandas": lambda X: pd.DataFrame(X, columns=list("abc")),
+    "polars": lambda X: pl.DataFrame(X, schema=list("abc")),
+    "CSR": sp.csr_array,
+    "CSR matrix": sp.csr_matrix,
+    "blocks": lambda X: from_sequence(X, block_rows=100),
+    "sparse blocks": lambda X: from_sequence(sp.csr_array(X), block_rows=50),
+}
+
+
+@pytest.mark.parametrize(
+    "kind", ["float32", "polars", "CSR", "blocks", *long("list", "CSR matrix", "sparse blocks")]
+)
+def test_kinds_of_rows(kind, four):
+    choice = choose_n_clusters(KINDS[kind](four), 5, random_state=0, n_threads=1)
+    assert choice.best_ == 4
+
+
+def test_names_of_columns_are_kept(four):
+    frame = KINDS["pandas"](four)
+    choice = choose_n_clusters(frame, 5, random_state=0)
+    assert choice.best_ == 4
+    model = choice.best_estimator_
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     assert len(model.predict(frame)) == 240
 
