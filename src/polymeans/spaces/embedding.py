@@ -55,7 +55,7 @@ class Space:
 
     def coordinates(self, X: Rows) -> NDArray[np.float64]:
         """Rows, also new ones, in this space."""
-        # A linear kernel of rows in their unit is how wide rows are mapped where none was asked for.
+        # Where no kernel was asked for, wide rows are mapped by a linear one, in their unit.
         bounded = isinstance(self.map, LinearMap) or (
             self.map.kernel == "linear" and self.unit != 1.0
         )
