@@ -26,25 +26,6 @@ _LONGEST = 1e140
 _BLOCK = 64
 
 
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-
-
-def is_as_fitted(estimator: Any, X: Any) -> bool:
-    """Whether rows are as kernels take them: nothing is left to check but NaN and infinity.
-
-    False also if the estimator is not fitted or its features have names.
-    """
-    known = vars(estimator)
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in _FLOATS
-        and X.flags.c_contiguous
-        and "feature_names_in_" not in known
-        and X.shape[1] == known.get("n_features_in_")
-    )
-
-
 class FewRows:
     """Labels rows one after the other, without threads.
 
