@@ -1,6 +1,8 @@
 """The documentation builds without a warning, and shows every method of every public class."""
 
+import html
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -8,6 +10,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import polymeans
@@ -120,10 +123,42 @@ def test_estimators_have_examples_and_methods_have_parameters(site):
         assert "Parameters" in after[:4000]
 
 
-def test_the_benchmarks_page_names_commands_that_exist(site):
-    from benchmarks.__main__ import NAMES
+def test_the_benchmarks_page_shows_every_benchmark_and_every_stored_figure(site):
+    from benchmarks.__main__ import APART, NAMES
 
     text = (ROOT / "docs" / "benchmarks.rst").read_text(encoding="utf-8")
-    named = set(re.findall(r"\(``(?:python -m benchmarks )?([a-z0-9-]+)(?: --data DIR)?``", text))
-    assert named
-    assert named <= set(NAMES)
+    shown = re.findall(r"^\.\. benchmark:: (\S+)$", text, re.MULTILINE)
+    assert sorted(shown) == sorted(set(NAMES) - set(APART))
+    page = html.unescape((site / "benchmarks.html").read_text(encoding="utf-8"))
+    files = sorted((ROOT / "docs" / "figures").glob("*.json"))
+    assert files
+    for path in files:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        assert path.stem == stored["name"]
+        assert path.stem in shown
+        for run in stored["runs"]:
+            assert run["command"] in page
+            assert all(f"{name} {number}" in page for name, number in run["versions"].items())
+            assert all(table["title"] in page for table in run["tables"])
+
+
+def test_a_run_is_stored_with_its_machine_and_cases_are_replaced_one_by_one(tmp_path):
+    from benchmarks import record
+
+    def table(title, figure):
+        return {"title": title, "rows": [{"": "fit", "ratio": np.float64(figure)}], "note": ""}
+
+    def titles(path):
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        return [
+            (table["title"], table["rows"][0]["ratio"]) for run in runs for table in run["tables"]
+        ]
+
+    path, run = tmp_path / "new" / "some.json", record.provenance()
+    assert {"date", "commit", "processor", "cores", "python"} <= run.keys()
+    assert run["versions"]["numpy"] == np.__version__
+    record.store(path, "some", run, [table("iris", 1.0), table("digits", 2.0), table("all", 1.5)])
+    record.store(path, "some", run, [table("iris", 3.0), table("all", 3.0)], only="iris")
+    assert titles(path) == [("digits", 2.0), ("all", 1.5), ("iris", 3.0)]
+    record.store(path, "some", run, [table("iris", 4.0)])
+    assert titles(path) == [("iris", 4.0)]
