@@ -257,8 +257,7 @@ class QuickKMeans(SeededEstimator):
         labels : ndarray of shape (n_samples,)
             Index of the nearest factored centroid, the lowest among equals.
         """
-        fitted = "operator_" in vars(self)
-        if fitted and is_plain(self, X, reset=False) and X.flags.c_contiguous:
+        if "operator_" in vars(self) and is_plain(self, X, reset=False) and X.flags.c_contiguous:
             labels = self._label_few(X)
             if labels is not None:
                 return labels

@@ -32,11 +32,56 @@ Check = Callable[[str, Totals], None]
 
 
 class TooFewSitesError(RuntimeError):
-    """Fewer sites than ``min_sites`` gave an answer that counts, several times in succession."""
+    """Fewer sites than ``min_sites`` gave an answer that counts, several times in succession.
+
+    See Also
+    --------
+    simulate : Raises it; ``min_sites`` says how many are needed.
+    Coordinator : Repeats a round a few times before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import TooFewSitesError, simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> try:
+    ...     simulate(KMeans(3), [X[:150], X[150:]], min_sites=2, dropout=1.0, random_state=0)
+    ... except TooFewSitesError as error:
+    ...     print(type(error).__name__)
+    TooFewSitesError
+    """
 
 
 class Transport(Protocol):
-    """How requests get to sites and replies back: in a process, by Flower, or in any other way."""
+    """How requests get to sites and replies back: in a process, by Flower, or in any other way.
+
+    See Also
+    --------
+    Coordinator : Asks sites through it.
+    run_federated : Runs a fit.
+    client_app, server_app : The same by Flower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Coordinator, Site, run_federated
+    >>> class InOneProcess:
+    ...     def __init__(self, sites):
+    ...         self.sites = {site.name: site for site in sites}
+    ...         self.names = list(self.sites)
+    ...
+    ...     def exchange(self, requests):
+    ...         return [(name, self.sites[name].answer(asked)) for name, asked in requests.items()]
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> transport = InOneProcess([Site("north", X[:120]), Site("south", X[120:])])
+    >>> coordinator = Coordinator(transport, min_sites=2)
+    >>> model = run_federated(KMeans(3, init=X[:3]), coordinator)
+    >>> model.cluster_centers_.shape
+    (3, 2)
+    """
 
     @property
     def names(self) -> Sequence[str]:
@@ -68,6 +113,30 @@ class Coordinator:
         A round counts if so many sites have answered.
     secure : bool, default=False
         Totals come under masks; what single sites have added up is not known, nor checked.
+
+    See Also
+    --------
+    run_federated : Runs a fit through it.
+    Transport : How it reaches sites.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Coordinator, Site, run_federated
+    >>> class InOneProcess:
+    ...     def __init__(self, sites):
+    ...         self.sites = {site.name: site for site in sites}
+    ...         self.names = list(self.sites)
+    ...
+    ...     def exchange(self, requests):
+    ...         return [(name, self.sites[name].answer(asked)) for name, asked in requests.items()]
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> transport = InOneProcess([Site("north", X[:120]), Site("south", X[120:])])
+    >>> coordinator = Coordinator(transport, min_sites=2)
+    >>> model = run_federated(KMeans(3, init=X[:3]), coordinator)
+    >>> coordinator.rounds[-1].kind, coordinator.rounds[-1].present
+    ('step', ['north', 'south'])
     """
 
     def __init__(self, transport: Transport, min_sites: int = 1, secure: bool = False) -> None:

@@ -42,6 +42,20 @@ def client_app(
     Returns
     -------
     flwr.clientapp.ClientApp
+
+    See Also
+    --------
+    server_app : The other side.
+    Rules : What may leave a site.
+    simulate : Both sides in one process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans.federated import Rules, client_app
+    >>> app = client_app(  # doctest: +SKIP
+    ...     lambda context: np.load(context.node_config["rows"]), rules=Rules(min_count=10)
+    ... )
     """
     from flwr.app import Message as FlowerMessage
     from flwr.clientapp import ClientApp
@@ -96,6 +110,21 @@ def server_app(
     Returns
     -------
     flwr.serverapp.ServerApp
+
+    See Also
+    --------
+    client_app : The other side.
+    simulate : Both sides in one process.
+
+    Examples
+    --------
+    >>> import polymeans
+    >>> from polymeans.federated import server_app
+    >>> app = server_app(  # doctest: +SKIP
+    ...     polymeans.KMeans(10, random_state=0),
+    ...     min_sites=3,
+    ...     on_end=lambda run, context: polymeans.save(run.model, "model.safetensors"),
+    ... )
     """
     from flwr.serverapp import ServerApp
 

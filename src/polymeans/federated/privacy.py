@@ -41,6 +41,24 @@ class Privacy:
         ``(rho + 2 sqrt(rho log(1 / delta)), delta)``-differential privacy for every ``delta``.
     rounds : int
         Rounds of the run, which all take place: stopping early would depend on the rows.
+
+    See Also
+    --------
+    Rules : What else a site insists on.
+    simulate : Takes it as ``privacy``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Privacy, simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> privacy = Privacy(radius=8.0, rho=50.0, rounds=5)
+    >>> sites = [X[::2], X[1::2]]
+    >>> run = simulate(KMeans(3, random_state=0), sites, privacy=privacy, random_state=0)
+    >>> run.model.cluster_centers_.shape
+    (3, 2)
     """
 
     radius: float

@@ -46,6 +46,23 @@ class Rules:
         have no mask.
     privacy : Privacy or None, default=None
         Totals leave only with noise, within this budget.
+
+    See Also
+    --------
+    Site : Obeys them.
+    Privacy : Noise on what leaves a site.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Rules, Site, simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> strict = Rules(min_count=10)
+    >>> sites = [Site("a", X[:150], rules=strict, seed=0), Site("b", X[150:], rules=strict, seed=1)]
+    >>> simulate(KMeans(3, random_state=0), sites, random_state=0).model.cluster_centers_.shape
+    (3, 2)
     """
 
     min_count: int = 1
@@ -77,6 +94,23 @@ class Site:
         Of what is drawn here: candidates for a start, local k-means. None: not repeatable.
     memory : dict, default={}
         What an earlier process of this site has left.
+
+    See Also
+    --------
+    Rules : What may leave it.
+    simulate : Takes a sequence of sites.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Site, simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> sites = [Site("north", X[:120], seed=0), Site("south", X[120:], seed=1)]
+    >>> run = simulate(KMeans(3, random_state=0), sites, random_state=0)
+    >>> run.rounds[0].present
+    ['north', 'south']
     """
 
     name: str
