@@ -23,8 +23,8 @@ from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.factored_assigner import label_in_one_pass
 from polymeans.engine.factored_row import FewRows
-from polymeans.engine.labelling import SMALL_WORK, n_multiplications
-from polymeans.engine.labelling_choice import fewer_multiplications, shorter_time
+from polymeans.engine.labeling import SMALL_WORK, n_multiplications
+from polymeans.engine.labeling_choice import fewer_multiplications, shorter_time
 from polymeans.engine.lloyd import Run, Step, descend
 from polymeans.engine.relocation import relocations
 from polymeans.engine.runners import BaseRunner
@@ -45,7 +45,7 @@ _GAIN_WINDOW = 4
 #: of a zero: thousands of units of rounding in float64.
 _ZERO = 1e-12
 
-#: Multiplications up to which rows are labelled one by one: preparing more than that takes longer.
+#: Multiplications up to which rows are labeled one by one: preparing more than that takes longer.
 _FEW = 2**23
 
 

@@ -1,7 +1,7 @@
 """Exact labels of a few dense rows through a product of sparse factors.
 
 What :class:`polymeans.engine.factored_assigner.FactoredScores` prepares for each call takes longer
-than labelling a hundred rows. Here everything that follows from the factors is prepared once, and
+than labeling a hundred rows. Here everything that follows from the factors is prepared once, and
 nothing of it has the size of the table of centroids.
 """
 
