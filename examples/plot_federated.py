@@ -29,7 +29,7 @@ sites = np.array_split(X, 10)
 # published; the exact method returns the bits of a fit of all digits in one place. At equal numbers
 # of vectors all of them send the same number of bytes to a site in each round.
 
-ROUNDS = 10
+ROUNDS = 8
 
 
 def free(n_vectors):
@@ -37,7 +37,7 @@ def free(n_vectors):
 
 
 def grid(n_vectors):
-    return KhatriRaoKMeans((n_vectors // 2, n_vectors // 2), random_state=0, effort=0.25)
+    return KhatriRaoKMeans((n_vectors // 2, n_vectors // 2), random_state=0, effort=0.1)
 
 
 methods = {
@@ -48,7 +48,7 @@ methods = {
 }
 curves = {}
 for name, (make, how) in methods.items():
-    runs = [simulate(make(n), sites, rounds=ROUNDS, random_state=0, **how) for n in (6, 12, 16)]
+    runs = [simulate(make(n), sites, rounds=ROUNDS, random_state=0, **how) for n in (6, 12)]
     curves[name] = [(run.bytes_down / 1e3, -run.model.score(X)) for run in runs]
     print(f"{name:30}", *(f"{inertia:9.0f}" for _, inertia in curves[name]))
 

@@ -40,7 +40,7 @@ for name, X in data.items():
     for aggregator in ("sum", "product"):
         curves[f"{aggregator}s of two sets"] = [
             KhatriRaoKMeans(
-                (b // 2, b // 2), aggregator=aggregator, effort=0.25, random_state=0
+                (b // 2, b // 2), aggregator=aggregator, effort=0.1, random_state=0
             ).fit(X)
             for b in BUDGETS
         ]

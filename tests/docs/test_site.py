@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpydoc.docscrape import get_doc_object
 
 import polymeans
 
@@ -77,15 +79,24 @@ def test_links_lead_somewhere(site):
     assert not broken[:20]
 
 
+def named():
+    """Names in the reference, as attributes of the package."""
+    reference = (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8")
+    return re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE)
+
+
+def found_at(name):
+    """What a name in the reference stands for."""
+    module, _, last = f"polymeans.{name}".rpartition(".")
+    if module.split(".")[1:2] == ["deep"]:
+        pytest.importorskip("torch")
+    return getattr(import_module(module), last)
+
+
 def classes():
     """Public classes, as the reference names them."""
-    reference = (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8")
-    for name in re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE):
-        module, _, last = f"polymeans.{name}".rpartition(".")
-        if module.split(".")[1:2] == ["deep"]:
-            pytest.importorskip("torch")
-        __import__(module)
-        value = getattr(sys.modules[module], last)
+    for name in named():
+        value = found_at(name)
         if inspect.isclass(value) and not issubclass(value, Exception | tuple):
             yield f"polymeans.{name}", value
 
@@ -106,13 +117,22 @@ def test_each_class_page_lists_each_method(site):
 
 
 def test_every_public_name_is_in_the_reference():
-    reference = (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE))
+    listed = set(named())
     assert {name for name in polymeans.__all__ if name != "__version__"} <= listed
     for module in ("blocks", "datasets", "factorization", "inspection", "metrics"):
         names = __import__(f"polymeans.{module}", fromlist=["__all__"]).__all__
         own = {name for name in names if not {name, f"{module}.{name}"} & listed}
         assert not own, module
+
+
+def test_everything_in_the_reference_has_an_example_and_relatives():
+    lacking = []
+    for name in named():
+        document = get_doc_object(found_at(name))
+        lacking += [
+            f"{name}: {section}" for section in ("See Also", "Examples") if not document[section]
+        ]
+    assert not lacking
 
 
 def test_estimators_have_examples_and_methods_have_parameters(site):
