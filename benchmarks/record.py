@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from dataclasses import asdict
@@ -66,17 +67,23 @@ def commit() -> str:
 
 
 def _git(*words: str) -> str:
-    command = ["git", "-C", str(ROOT), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    git = ["git", "-C", str(ROOT), *words]
+    return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def command(words: list[str]) -> str:
+    """What to type to repeat a run, with ``DIR`` for folders of this machine."""
+    said = ["DIR" if "/" in word and not word.startswith("-") else word for word in words]
+    said = [re.sub(r"^(--\w+=).*/.*$", r"\1DIR", word) for word in said]
+    return " ".join(["python", "-m", "benchmarks", *said])
 
 
 def provenance() -> dict[str, Any]:
     """When, where and with what a run was made."""
-    words = ["python", "-m", "benchmarks", *sys.argv[1:]]
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": commit(),
-        "command": " ".join(words),
+        "command": command(sys.argv[1:]),
         "processor": processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),

@@ -177,6 +177,10 @@ def test_a_run_is_stored_with_its_machine_and_cases_are_replaced_one_by_one(tmp_
     path, run = tmp_path / "new" / "some.json", record.provenance()
     assert {"date", "commit", "processor", "cores", "python"} <= run.keys()
     assert run["versions"]["numpy"] == np.__version__
+    told = record.command(
+        ["everyday", "--data", "/home/me/data", "--scratch=/tmp/x", "--only", "iris"]
+    )
+    assert told == "python -m benchmarks everyday --data DIR --scratch=DIR --only iris"
     record.store(path, "some", run, [table("iris", 1.0), table("digits", 2.0), table("all", 1.5)])
     record.store(path, "some", run, [table("iris", 3.0), table("all", 3.0)], only="iris")
     assert titles(path) == [("digits", 2.0), ("all", 1.5), ("iris", 3.0)]
