@@ -109,6 +109,7 @@ class Coordinator:
     Parameters
     ----------
     transport : Transport
+        How requests get to sites and replies back.
     min_sites : int, default=1
         A round counts if so many sites have answered.
     secure : bool, default=False
@@ -155,6 +156,17 @@ class Coordinator:
 
         Sites that do not answer are asked again; without an announcement they have no part in the
         run, since the server could not check what they say later.
+
+        Returns
+        -------
+        n_features : int
+            Width of the rows.
+        dtype : numpy.dtype
+            Type of the rows.
+        sparse : bool
+            Whether rows are CSR.
+        n_samples : int
+            Rows of all these sites.
         """
         for _ in range(_PATIENCE):
             missing = [name for name in self.transport.names if name not in self.announced]
@@ -193,7 +205,15 @@ class Coordinator:
         self.ask("keys", {"public_keys": public})
 
     def exclude(self, name: str, reason: str) -> None:
-        """Ask a site no more."""
+        """Ask a site no more.
+
+        Parameters
+        ----------
+        name : str
+            The site.
+        reason : str
+            What was wrong, for the history.
+        """
         self._refuse(name, reason)
         self.announced.pop(name, None)
 
@@ -227,7 +247,8 @@ class Coordinator:
 
         Returns
         -------
-        Answers
+        answers : Answers
+            Replies that count, and their totals.
         """
         all_sites = sorted(self.announced)
         names = all_sites
@@ -263,7 +284,19 @@ class Coordinator:
         found: dict[str, Any],
         check_reply: Callable[[str, Message], None],
     ) -> None:
-        """Ask sites that are not among those ``found`` yet, as often as others were."""
+        """Ask sites that are not among those ``found`` yet, as often as others were.
+
+        Parameters
+        ----------
+        kind : str
+            Name of the question.
+        payload : dict
+            The same for all sites.
+        found : dict
+            Replies so far, by the names of sites; further ones are added.
+        check_reply : callable
+            ``check_reply(name, reply)`` raises if a reply cannot be true.
+        """
         for _ in range(_PATIENCE - 1):
             missing = sorted(set(self.announced) - set(found))
             if not missing:
@@ -273,7 +306,13 @@ class Coordinator:
                 self._accept(name, reply, check_reply, answers)
 
     def show(self, frame: MeasuredFrame) -> None:
-        """Have rows seen through this frame from now on."""
+        """Have rows seen through this frame from now on.
+
+        Parameters
+        ----------
+        frame : MeasuredFrame
+            Units, origin and ladders of all rows.
+        """
         self._frame, self._frame_id, self._informed = (
             frame_message(frame),
             self._frame_id + 1,

@@ -41,7 +41,8 @@ def client_app(
 
     Returns
     -------
-    flwr.clientapp.ClientApp
+    app : flwr.clientapp.ClientApp
+        For a SuperNode to run.
 
     See Also
     --------
@@ -96,11 +97,21 @@ def server_app(
     ----------
     estimator : estimator or callable
         Or ``estimator(context)`` that returns one, to read a run's configuration.
-    method, rounds, start, secure, privacy, as_published
-        See :func:`~polymeans.federated.simulate`.
+    method : {"exact", "local"}, default="exact"
+        See :func:`~polymeans.federated.simulate`, also for the parameters below.
+    rounds : int or None, default=None
+        Iterations at most. None: ``max_iter`` of the estimator ("local": 20 at most).
+    start : {"auto", "summaries", "k-means||"}, default="auto"
+        Where to begin, if ``init`` of the estimator is a name.
     min_sites : int or callable, default=2
         Nodes to wait for at the beginning, and those whose answers a round needs; or
         ``min_sites(context)``.
+    secure : bool, default=False
+        Sums leave sites under masks that cancel.
+    privacy : Privacy or None, default=None
+        Noise that the sites have agreed on.
+    as_published : bool, default=False
+        "local": FkM as published, with a server that starts anew in every round.
     timeout : float or callable, default=600
         Seconds that a round waits for replies, and who is later is absent in it; or
         ``timeout(context)``.
@@ -109,7 +120,8 @@ def server_app(
 
     Returns
     -------
-    flwr.serverapp.ServerApp
+    app : flwr.serverapp.ServerApp
+        For a SuperLink to run.
 
     See Also
     --------

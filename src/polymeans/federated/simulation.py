@@ -225,9 +225,29 @@ def run_federated(
     privacy: Privacy | None = None,
     as_published: bool = False,
 ) -> Any:
-    """A run over any transport; the fitted model.
+    """Fit an estimator to the rows of sites that any transport reaches.
 
-    Parameters are those of :func:`simulate`; ``privacy`` is what the sites have agreed on.
+    Parameters
+    ----------
+    estimator : KMeans, KhatriRaoKMeans, L1KMeans or QuickKMeans
+        Its parameters; it is not changed.
+    coordinator : Coordinator
+        Asks the sites.
+    method : {"exact", "local"}, default="exact"
+        See :func:`~polymeans.federated.simulate`, also for the parameters below.
+    rounds : int or None, default=None
+        Iterations at most. None: ``max_iter`` of the estimator ("local": 20 at most).
+    start : {"auto", "summaries", "k-means||"}, default="auto"
+        Where to begin, if ``init`` of the estimator is a name.
+    privacy : Privacy or None, default=None
+        Noise that the sites have agreed on.
+    as_published : bool, default=False
+        "local": FkM as published, with a server that starts anew in every round.
+
+    Returns
+    -------
+    model : estimator
+        Fitted, without labels of rows.
 
     See Also
     --------
