@@ -13,6 +13,7 @@ NAMES = {
     "kmeans-sparse": "whole fits on text against scikit-learn and sparsekmeans",
     "kmeans-dense": "time of an iteration and memory against scikit-learn, faiss, oneDAL, GEMM",
     "everyday": "small and middle dense fits and labels against scikit-learn, oneDAL, faiss",
+    "embeddings": "ten iterations on embeddings against superkmeans, faiss and scikit-learn",
     "kmeans-seeding": "k-means++ and its relatives against scikit-learn",
     "partial-fit": "one pass in batches against scikit-learn's MiniBatchKMeans",
     "out-of-core": "a pass over files against reading alone and computing in memory",

@@ -73,9 +73,37 @@ def faiss(X: np.ndarray, start: np.ndarray) -> Contender:
             min_points_per_centroid=1,
         )
         model.train(X, init_centroids=start)
-        return {"labels": None, "inertia": float(model.obj[-1]), "n_iter": n_iter}
+        return {
+            "labels": None,
+            "inertia": float(model.obj[-1]),
+            "n_iter": n_iter,
+            "centers": np.array(model.centroids),
+        }
 
     return Contender("faiss", run)
+
+
+def superkmeans(X: np.ndarray, n_clusters: int, defaults: bool = False) -> Contender:
+    """superkmeans on all rows without early termination, or with its defaults."""
+    try:
+        from superkmeans import SuperKMeans
+    except ImportError:
+        raise MissingRequirementError(_INSTALL.format("superkmeans")) from None
+    equal_work = {
+        "hierarchical": False,
+        "sampling_fraction": 1.0,
+        "max_points_per_cluster": len(X),
+        "early_termination": False,
+    }
+
+    def run(n_iter: int) -> dict[str, Any]:
+        chosen = {"iters": n_iter, **({} if defaults else equal_work)}
+        model = SuperKMeans(n_clusters, X.shape[1], **chosen)
+        centers = model.train(X)
+        n_iter = len(model.iteration_stats)
+        return {"labels": None, "inertia": None, "n_iter": n_iter, "centers": np.array(centers)}
+
+    return Contender("superkmeans, its defaults" if defaults else "superkmeans, all rows", run)
 
 
 def sparsekmeans(X: sp.csr_matrix, start_rows: np.ndarray, algorithm: str) -> Contender:

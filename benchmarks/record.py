@@ -31,6 +31,7 @@ PACKAGES = (
     "faiss-cpu",
     "scikit-learn-intelex",
     "sparsekmeans",
+    "superkmeans",
     "clustpy",
     "dask",
     "dask-ml",

@@ -252,6 +252,8 @@ _WIDEST_WEIGHTS = 2.0**200
 
 def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights as float64, ones if there are none; an error if any is negative or all are zero."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     smallest = weights.min()
     if smallest < 0:
@@ -328,8 +330,9 @@ def check_initial_centers(
             f"The shape of the initial centers, {name}: {array.shape}, does not match "
             f"{meaning} = {shape}. Give one row for each of them."
         )
-    with np.errstate(over="ignore", invalid="ignore"):  # it begins with a sum of all entries
-        assert_all_finite(array, input_name=name)
+    if not np.isfinite(array).all():
+        with np.errstate(over="ignore", invalid="ignore"):  # it begins with a sum of all entries
+            assert_all_finite(array, input_name=name)
     return array
 
 

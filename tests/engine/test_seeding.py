@@ -90,3 +90,11 @@ def test_best_of_several_starts(blobs):
     ]
     several = KMeans(20, init="random", n_init=10, random_state=0).fit(blobs)
     assert several.inertia_ <= min(single[0], np.median(single))
+
+
+def test_rows_are_drawn_even_where_masses_are_no_numbers():
+    from polymeans.kernels.seeding import rows_of_units
+
+    masses = np.array([1.0, np.nan, np.inf, 2.0])
+    found = rows_of_units(masses, 1.0, 1.0, np.array([0, 5, 2**60], dtype=np.int64))
+    assert ((found >= 0) & (found < len(masses))).all()

@@ -131,14 +131,16 @@ class _Reader:
     def __call__(self, i: int) -> Block:
         # Taken out, not looked at: a second thread that reads at the same time gets its own.
         cursor, self._cursor = self._cursor or Cursor(self._parts), None
-        batches = [
+        batches = (
             batch
             for piece in self._blocks[i]
             for batch in cursor.take(piece.part, piece.start, piece.stop)
-        ]
+        )
+        first, stop = self._firsts[i : i + 2]
+        block = self._columns.read(batches, stop - first, first)
         if i < len(self._blocks) - 1:
             self._cursor = cursor
-        return self._columns.read(batches, self._firsts[i])
+        return block
 
 
 def _refuse(data: Any, pyarrow: Any, datasets: Any) -> None:

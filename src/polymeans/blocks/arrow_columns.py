@@ -1,6 +1,6 @@
 """Columns of an Arrow table as features: which ones, of which type, and their values as rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +50,16 @@ class Columns:
         return names if self.weight is None else [*names, self.weight]
 
     def read(
-        self, batches: Sequence[Any], first: int
+        self, batches: Iterable[Any], n_rows: int, first: int
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Rows of some batches, and their weights, if there are any.
 
         Parameters
         ----------
-        batches : sequence of pyarrow.RecordBatch
+        batches : iterable of pyarrow.RecordBatch
+            Each is let go of before the next one is asked for.
+        n_rows : int
+            How many rows they should have; fewer are returned if they have fewer.
         first : int
             Global number of the first row.
 
@@ -64,23 +67,29 @@ class Columns:
         -------
         rows, or (rows, weights)
         """
-        n = sum(batch.num_rows for batch in batches)
-        rows, weights, start = np.empty((n, self.n_features), self.dtype), np.empty(n), 0
+        rows, weights = np.empty((n_rows, self.n_features), self.dtype), np.empty(n_rows)
+        start = 0
         for batch in batches:
-            stop = start + batch.num_rows
-            values = [
-                _values(batch.column(column.name), column.name, column.is_list, first + start)
-                for column in self.features
-            ]
-            for lo in range(0, batch.num_rows, _TILE):
-                tile = rows[start + lo : min(start + lo + _TILE, stop)]
-                for column, array in zip(self.features, values):
-                    tile[:, column.first : column.first + column.width] = array[lo : lo + _TILE]
-            if self.weight is not None:
-                found = _values(batch.column(self.weight), self.weight, False, first + start)
-                weights[start:stop] = found[:, 0]
-            start = stop
-        return rows if self.weight is None else (rows, weights)
+            self._fill(batch, rows[start:], weights[start:], first + start)
+            start += batch.num_rows
+            del batch
+        return rows[:start] if self.weight is None else (rows[:start], weights[:start])
+
+    def _fill(
+        self, batch: Any, rows: NDArray[Any], weights: NDArray[np.float64], first: int
+    ) -> None:
+        """Write the rows of a batch."""
+        values = [
+            _values(batch.column(column.name), column.name, column.is_list, first)
+            for column in self.features
+        ]
+        for lo in range(0, batch.num_rows, _TILE):
+            tile = rows[lo : min(lo + _TILE, batch.num_rows)]
+            for column, array in zip(self.features, values):
+                tile[:, column.first : column.first + column.width] = array[lo : lo + _TILE]
+        if self.weight is not None:
+            found = _values(batch.column(self.weight), self.weight, False, first)
+            weights[: batch.num_rows] = found[:, 0]
 
 
 def columns_of(schema: Any, columns: Iterable[str] | None, weight_column: str | None) -> Columns:

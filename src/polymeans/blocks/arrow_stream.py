@@ -10,7 +10,7 @@ from polymeans.blocks.extras import load
 _MOST_ROWS = 2**15
 
 #: Bytes of a column that are read from a file at a time.
-_BUFFER = 2**20
+_BUFFER = 2**18
 
 
 @dataclass
@@ -68,17 +68,17 @@ class Cursor:
     _stream: Iterator[Any] | None = None
     _rest: Any = field(default=None)  #: of the last batch, rows that were not asked for
 
-    def take(self, part: int, start: int, stop: int) -> list[Any]:
+    def take(self, part: int, start: int, stop: int) -> Iterator[Any]:
         """Batches with rows ``start:stop`` of a part; fewer, if it has not as many."""
         if self._stream is None or (self.part, self.row) != (part, start):
             self.part, self.row, self._rest = part, 0, None
             self._stream = self.parts.batches(part)
-            self._next(start)
+            for _ in self._next(start):
+                pass
         return self._next(stop - self.row)
 
-    def _next(self, n_rows: int) -> list[Any]:
+    def _next(self, n_rows: int) -> Iterator[Any]:
         assert self._stream is not None
-        found = []
         while n_rows > 0:
             batch = self._rest if self._rest is not None else next(self._stream, None)
             self._rest = None
@@ -86,8 +86,8 @@ class Cursor:
                 break
             if batch.num_rows > n_rows:
                 batch, self._rest = batch.slice(0, n_rows), batch.slice(n_rows)
-            if batch.num_rows:
-                found.append(batch)
             n_rows -= batch.num_rows
             self.row += batch.num_rows
-        return found
+            if batch.num_rows:
+                yield batch
+            del batch  # its memory is used for the next one

@@ -36,8 +36,7 @@ class Effect:
 
 def label_again(block: Block, kept: Kept, codebook: BaseCodebook, *_: Any) -> None:
     """The labels of :func:`polymeans.engine.visits.assign_and_add_up`, without totals."""
-    before = kept.labels_or_none_yet()
-    kept.previous, kept.labels = before, margins.nearest_labels(block, codebook, before)
+    kept.replace_labels(margins.nearest_labels(block, codebook, kept.labels_or_none_yet()))
     kept.gaps = None  # the next visit looks at all rows
 
 
@@ -55,11 +54,13 @@ EFFECTS: dict[Callable[..., Any], Effect] = {
     glimpse.glimpse_of_block: Effect({"weights": ()}),
     # Labels are the nearest centroids, whatever they were before.
     visits.assign_and_add_up: Effect(
-        {"labels": _SEEN, "previous": ("labels",), "gaps": ()}, label_again
+        {"labels": _SEEN, "previous": ("labels", *_SEEN), "gaps": ()}, label_again
     ),
     visits.forget_labels: Effect({"labels": (), "previous": (), "gaps": ()}, waits=True),
     visits.adopt_labels: Effect({"labels": (), "previous": (), "gaps": ()}, waits=True),
-    visits.change_labels: Effect({"labels": ("labels",), "gaps": ("gaps",)}, waits=True),
+    visits.change_labels: Effect(
+        {"labels": ("labels",), "previous": ("previous", "labels"), "gaps": ("gaps",)}, waits=True
+    ),
     parallel_seeding.draw_next: Effect(_DISTANCES, approach_again),
     parallel_seeding.gather: Effect(_DISTANCES, approach_again),
     plus_plus.accept_candidate: Effect({"closest": ("closest", *_SEEN)}),

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _ALL = np.empty(0, dtype=np.int64)
 
+#: Centroids with which comparing one row is worth a task of its own.
+_MANY = 64
+
 
 def label_exactly(
     block: Block,
@@ -37,9 +40,11 @@ def label_exactly(
 
     rows = _ALL if chosen is None else chosen
     book, outer, threads = codebook.book, outer_entries(block, codebook), running_threads()
+    # A row is compared with all centroids: if these are many, few rows keep several threads busy.
+    smallest = 16 if codebook.n_clusters < _MANY else 1
     threads.map(
         lambda r: nearest.label_exactly(block.arrays, block.norms, book, outer, rows, *r, labels),
-        threads.ranges(block.n_samples if chosen is None else len(chosen), smallest=16),
+        threads.ranges(block.n_samples if chosen is None else len(chosen), smallest),
     )
 
 

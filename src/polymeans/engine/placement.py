@@ -30,6 +30,30 @@ def _ones(n: int) -> NDArray[np.float64]:
     return np.ones(n)
 
 
+@dataclass(frozen=True)
+class EarlierLabels:
+    """Labels before an assignment, as those rows that it moved: a bit for every row, and labels.
+
+    Most rows keep their labels, and blocks that are read again in each pass may have so many rows
+    that their earlier labels would be as large as everything else that is kept.
+    """
+
+    moved: NDArray[np.uint8]  #: packed bits
+    labels: NDArray[np.int32]  #: of the moved rows
+
+    @classmethod
+    def between(cls, before: NDArray[np.int32], now: NDArray[np.int32]) -> "EarlierLabels":
+        """What is needed to get from the labels of now back to those before."""
+        moved = before != now
+        return cls(np.packbits(moved), before[moved])
+
+    def restored(self, now: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The labels before, from those of now."""
+        before = now.copy()
+        before[np.unpackbits(self.moved, count=len(now)).view(bool)] = self.labels
+        return before
+
+
 @dataclass
 class Kept:
     """What is kept of a block from one visit to the next: a few numbers for each row.
@@ -43,7 +67,8 @@ class Kept:
     weights: NDArray[np.float64] | None = None  #: in the engine's unit; None: all are one
     directionless: NDArray[np.int64] | None = None  #: rows of zeros where only directions count
     labels: NDArray[np.int32] | None = None
-    previous: NDArray[np.int32] | None = None  #: labels before the last assignment
+    #: Labels before the last assignment; None: there were none.
+    previous: NDArray[np.int32] | EarlierLabels | None = None
     #: How much farther the next centroid is than that of the label, at least (dense rows).
     gaps: NDArray[np.float32] | None = None
     closest: NDArray[np.float64] | None = None  #: squared distance to the nearest candidate
@@ -59,6 +84,18 @@ class Kept:
         if self.labels is None:
             return np.full(self.n_samples, -1, dtype=np.int32)
         return self.labels
+
+    def replace_labels(self, labels: NDArray[np.int32]) -> None:
+        """Take other labels, and remember those before."""
+        before = self.labels
+        self.previous = None if before is None else EarlierLabels.between(before, labels)
+        self.labels = labels
+
+    def previous_labels(self) -> NDArray[np.int32] | None:
+        """Labels before the last assignment."""
+        if isinstance(self.previous, EarlierLabels):
+            return self.previous.restored(self.labels_or_none_yet())
+        return self.previous
 
 
 class Placement(Protocol):

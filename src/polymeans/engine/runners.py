@@ -190,6 +190,8 @@ class BaseRunner(ABC):
 
     def masses(self, labels: NDArray[np.int32], n_clusters: int) -> NDArray[np.float64]:
         """Weight of the rows of each cluster under some labels, rounded once."""
+        if self.frame.unweighted:
+            return np.bincount(labels, minlength=n_clusters).astype(np.float64)
         return rounded_mass(self.mass_totals(labels, n_clusters).rungs)
 
     def mass_totals(self, labels: NDArray[np.int32], n_clusters: int) -> MassTotals:
@@ -256,7 +258,7 @@ class LocalRunner(BaseRunner):
 
     @property
     def _previous(self) -> NDArray[np.int32]:
-        assert self._kept.previous is not None
+        assert isinstance(self._kept.previous, np.ndarray)
         return self._kept.previous
 
     def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
@@ -310,7 +312,7 @@ class LocalRunner(BaseRunner):
         kept = self._kept
         found = self._small.iterate(codebook, n_steps, tol, self._labels, self._previous)
         if found.swapped:
-            kept.labels, kept.previous = kept.previous, kept.labels
+            kept.labels, kept.previous = self._previous, self._labels
         self._change = self._measured = None
         return found
 

@@ -102,18 +102,18 @@ def assign_and_add_up(
     If ``corrected``, statistics are what the totals of the labels before have to be corrected by.
     ``drift`` is how far the centroids went since the last visit, if that is known.
     """
-    before = kept.labels_or_none_yet()
+    before, n_clusters = kept.labels_or_none_yet(), codebook.n_clusters
     labels = label_open_rows(block, kept, codebook, drift)
-    kept.previous, kept.labels = before, labels
+    kept.replace_labels(labels)
     inertia = own_inertia(block, kept, codebook) if measured else None
     if codebook.needs == "cells":
-        statistics = CellStatistics.empty(block.measured, codebook.n_clusters)
+        statistics = CellStatistics.empty(block.measured, n_clusters)
         if is_followed_by_rows(block, statistics):
             known = before if corrected else np.full_like(before, -1)
             found = Changes(*follow_rows(block, statistics, known, labels))
-            changes = found if corrected else changes_of(kept, codebook.n_clusters)
+            changes = found if corrected else changes_between(before, labels, n_clusters)
             return Pass(changes, statistics, inertia)
-    changes, wants = changes_of(kept, codebook.n_clusters), wants_of(codebook)
+    changes, wants = changes_between(before, labels, n_clusters), wants_of(codebook)
     if not corrected:
         return Pass(changes, totals_of(block, labels, *wants), inertia)
     moved = np.flatnonzero(before != labels)
@@ -190,6 +190,7 @@ def adopt_labels(kept: Kept, labels: NDArray[np.int32]) -> None:
 
 def change_labels(kept: Kept, inside: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
     """Give some rows other labels."""
+    kept.previous = kept.previous_labels()  # while it can be told from the present ones
     changed = kept.labels_or_none_yet().copy()
     changed[inside] = labels
     kept.labels = changed
@@ -214,7 +215,14 @@ def weights_of(kept: Kept) -> NDArray[np.float64]:
 
 def changes_of(kept: Kept, n_clusters: int) -> Changes:
     """What the labels changed since the assignment before."""
-    now, before, touched = kept.labels_or_none_yet(), kept.previous, np.zeros(n_clusters, bool)
+    return changes_between(kept.previous_labels(), kept.labels_or_none_yet(), n_clusters)
+
+
+def changes_between(
+    before: NDArray[np.int32] | None, now: NDArray[np.int32], n_clusters: int
+) -> Changes:
+    """What changed from some labels to others; None: there were none."""
+    touched = np.zeros(n_clusters, bool)
     if before is None:
         touched[now] = True
         return Changes(len(now), touched)

@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.emit import I64, fold
 from polymeans.kernels.exact import rounded
+from polymeans.kernels.stretches import STRETCH, is_occupied
 
 
 class Numerators(NamedTuple):
@@ -31,8 +32,8 @@ class Numerators(NamedTuple):
 
 
 #: Features whose squared norm is kept as one number. A change in one feature costs a sum over a
-#: block of them, so blocks should be short; but there are k d / 64 such numbers to keep and add up.
-FEATURE_BLOCK = 64
+#: block of them, so blocks should be short; but there are k d / 32 such numbers to keep and add up.
+FEATURE_BLOCK = STRETCH
 
 #: Partial sums kept side by side while a block is summed: two vectors of AVX2, or one of AVX-512.
 _LANES = 8
@@ -72,10 +73,7 @@ def replace_sums(
             if not present[b]:
                 if not filled[j, b]:
                     continue
-                is_zero = True
-                for t in range(lo, hi):
-                    is_zero &= before[t] == 0.0
-                if is_zero:
+                if hi - lo == FEATURE_BLOCK and not is_occupied(before, lo):
                     filled[j, b] = False
                     continue
             for t in range(lo, hi):

@@ -19,6 +19,7 @@ from polymeans.kernels.rows import (
     is_kind,
     score_rounding,
 )
+from polymeans.kernels.stretches import STRETCH, is_occupied
 
 #: Distances of CSR rows are differences of longer vectors' squares. Where fewer than so many times
 #: their rounding is left, they are computed coordinate by coordinate.
@@ -26,9 +27,6 @@ _ROUNDINGS = 2.0**20
 
 #: Squares below this may have lost digits, because parts of them were too small for float64.
 _LEAST = 2.0**-900
-
-#: Features that are looked at together for entries other than zero.
-_STRETCH = 64
 
 
 @kernel
@@ -147,12 +145,9 @@ def _squared_apart(x, book, j):
         # A cluster of few rows has few features: where both are zero there is nothing to add.
         c, divisor = book.numerators[j], book.denominators[j]
         square = 0.0
-        for lo in range(0, x.shape[0], _STRETCH):
-            hi = min(lo + _STRETCH, x.shape[0])
-            occupied = False
-            for t in range(lo, hi):
-                occupied |= (c[t] != 0.0) | (x[t] != 0.0)
-            if occupied:
+        for lo in range(0, x.shape[0], STRETCH):
+            hi = min(lo + STRETCH, x.shape[0])
+            if hi - lo < STRETCH or is_occupied(c, lo) or is_occupied(x, lo):
                 for t in range(lo, hi):
                     apart = x[t] - np.float64(c[t]) / divisor
                     square += apart * apart

@@ -107,6 +107,11 @@ def _into_space(
     share = _AUTO_RHO_OF_WHITE if spec.embedding == "white" else _AUTO_RHO
     automatic = total / float(weights.sum() * heaviest) if full else share * total / r
     rho = ridge.value(automatic, fitting.scale, total)
+    if not np.isfinite(total + rho):
+        raise ValueError(
+            "The scatter of X is too large for float64: X or sample_weight have values too large "
+            "to be squared and added up. Divide both by their largest values, or standardize X."
+        )
     n_dims = fitting.rows.shape[1] if full and spec.kernel is None else r
     fitting = replace(fitting, space=space, rho=rho, n_dims=n_dims)
     return _far_rows_shortened(inside / np.sqrt(space.squares + rho)), fitting
