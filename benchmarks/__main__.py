@@ -2,9 +2,11 @@
 
 import argparse
 import importlib
+import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks import record
 from benchmarks.harness import MissingRequirementError, Report
 
 NAMES = {
@@ -38,19 +40,31 @@ NAMES = {
     "constants": "constants of the searches at half, once and twice their values",
 }
 
+#: Not among "all": they compare other things than libraries, or need an argument of their own.
+APART = ("before-after", "fuzz", "constants")
+
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one benchmark; results go to the terminal and a JSON file."""
+    """Run one benchmark, or all; results go to the terminal and a JSON file for each."""
     listing = "\n".join(f"  {name:16} {what}" for name, what in NAMES.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=f"Measure polymeans beside its peers.\n\n{listing}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("name", choices=[*NAMES, "all"], metavar="NAME", help="see above, or all")
     parser.add_argument("--data", type=Path, help="folder of the papers' data sets (.npz)")
     parser.add_argument("--before", type=Path, help="another checkout, for before-after")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the JSON")
+    parser.add_argument(
+        "--json",
+        "--out",
+        dest="out",
+        type=Path,
+        nargs="?",
+        const=record.SITE,
+        default=Path("results"),
+        help="folder for JSON and pictures; --json alone: where the site shows them, docs/figures",
+    )
     parser.add_argument("--only", default="", help="run only cases whose title contains this")
     parser.add_argument(
         "--repeats", type=int, default=3, help="measurements of each fast contender"
@@ -78,8 +92,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--shrink", type=float, default=5.0, help="seconds for a failure of fuzz")
     parser.add_argument("--problem", type=int, default=0, help="number fuzz begins with")
     options = parser.parse_args(argv)
+    if options.name == "all":
+        return _run_all(sys.argv[1:] if argv is None else argv)
     module = importlib.import_module("benchmarks." + options.name.replace("-", "_"))
-    report = Report(options.name, options.out)
+    report = Report(options.name, options.out, options.only or options.area)
     try:
         module.run(options, report)
     except MissingRequirementError as missing:
@@ -87,6 +103,20 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     report.save()
     return 0
+
+
+def _run_all(argv: list[str]) -> int:
+    """Each benchmark in a process of its own; how many did not finish."""
+    failed = []
+    for name in NAMES:
+        if name in APART:
+            continue
+        words = [name if word == "all" else word for word in argv]
+        if subprocess.run([sys.executable, "-m", "benchmarks", *words]).returncode:
+            failed.append(name)
+    if failed:
+        print("not finished: " + ", ".join(failed), file=sys.stderr)
+    return len(failed)
 
 
 if __name__ == "__main__":

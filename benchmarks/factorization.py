@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import load
-from benchmarks.harness import MissingRequirementError, Report, version
+from benchmarks.harness import MissingRequirementError, Report
+from benchmarks.record import version
 from polymeans import KMeans
 
 K = 64  #: centroids

@@ -4,18 +4,16 @@ Shared machines are noisy, so no figure stands alone: ours is measured before, b
 the peers, its median is compared with each peer's best, and only ratios are meant to travel.
 """
 
-import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from importlib import metadata
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from benchmarks import record
 
 
 class MissingRequirementError(Exception):
@@ -46,38 +44,10 @@ class Result:
     extrapolated: bool = False
 
 
-def machine() -> str:
-    """One line that says where figures come from."""
-    model = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo") as lines:
-            model = next(line.split(":")[1].strip() for line in lines if "model name" in line)
-    except (OSError, StopIteration):
-        pass
-    versions = ", ".join(
-        f"{name} {version(name)}"
-        for name in (
-            "numpy",
-            "scipy",
-            "scikit-learn",
-            "numba",
-            "faiss-cpu",
-            "sparsekmeans",
-            "superkmeans",
-            "clustpy",
-            "pyfaust",
-        )
-        if version(name)
-    )
-    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {versions}"
-
-
-def version(package: str) -> str:
-    """Installed version, or nothing."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
+def machine(run: dict[str, Any]) -> str:
+    """One line that says where the figures of a run come from."""
+    versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
+    return f"{run['processor']}, {run['cores']} cores, Python {run['python']}, {versions}"
 
 
 def drawing() -> Any:
@@ -191,11 +161,11 @@ def compete(
 class Report:
     """Collects tables; prints them as they come, saves them as JSON."""
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name, self.folder = name, folder
+    def __init__(self, name: str, folder: Path, only: str = "") -> None:
+        self.name, self.folder, self.only = name, folder, only
         self.tables: list[dict[str, Any]] = []
-        self.machine = machine()
-        print(f"# {name}\n{self.machine}\n", flush=True)
+        self.run = record.provenance()
+        print(f"# {name}\n{machine(self.run)}\n", flush=True)
 
     def table(self, title: str, rows: list[dict[str, Any]], note: str = "") -> None:
         """Print and keep one table."""
@@ -219,15 +189,8 @@ class Report:
 
     def save(self) -> None:
         """Write everything to ``folder/name.json``."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{self.name}.json"
-        content = {
-            "name": self.name,
-            "machine": self.machine,
-            "command": " ".join(sys.argv),
-            "tables": self.tables,
-        }
-        path.write_text(json.dumps(content, indent=1, default=_plain))
+        record.store(path, self.name, self.run, self.tables, self.only)
         print(f"written: {path}")
 
 
@@ -235,7 +198,3 @@ def _show(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
-
-
-def _plain(value: Any) -> Any:
-    return asdict(value) if hasattr(value, "__dataclass_fields__") else value.item()

@@ -25,7 +25,7 @@ from polymeans.factorization import guaranteed_n_nonzeros
 OURS, MEANS, LEVEL = "QuickKMeans", 'QuickKMeans, centers="means"', "QuickKMeans, sparsity_level"
 PALM, SCHEME = "k-means + palm4MSA", "the paper's scheme"
 #: Sculley's, and as in the paper, whose code subtracts the mean of the rows first.
-L1, CENTRED_L1 = "L1KMeans", 'L1KMeans, offset="mean"'
+L1, CENTERED_L1 = "L1KMeans", 'L1KMeans, offset="mean"'
 
 #: Seeds for palm4MSA, which is slow: applied once to k-means' centroids, or in each iteration.
 PALM_SEEDS, SCHEME_SEEDS = {5: 3, 3: 1}, 1
@@ -177,7 +177,7 @@ def _entrants(X: np.ndarray, case: Case, level: int, starts: list[Start]) -> dic
         _entered(SCHEME, _palm(k, level), X, starts[:SCHEME_SEEDS]),
         palm,
         _entered(L1, _l1(k, budget), X, starts),
-        _entered(CENTRED_L1, _l1(k, budget, "mean"), X, starts),
+        _entered(CENTERED_L1, _l1(k, budget, "mean"), X, starts),
     ]
     print()
     return {entrant.name: entrant for entrant in entrants}
@@ -202,7 +202,7 @@ def _case_table(
 ) -> dict[str, Any]:
     """Print the rows of one data set; returns its line of the summary."""
     paper = case.table3
-    printed = {OURS: paper.quick, SCHEME: paper.quick, PALM: paper.palm, CENTRED_L1: paper.l1}
+    printed = {OURS: paper.quick, SCHEME: paper.quick, PALM: paper.palm, CENTERED_L1: paper.l1}
     dense = starts[0].centers.size
     losses = [start.inertia for start in starts]
     rows: list[dict[str, Any]] = [
@@ -241,7 +241,7 @@ def _summary_row(
     case: Case, level: int, loss: float, entrants: dict[str, Entrant]
 ) -> dict[str, Any]:
     ours = entrants[OURS]
-    others = [entrants[name] for name in (SCHEME, PALM, L1, CENTRED_L1)]
+    others = [entrants[name] for name in (SCHEME, PALM, L1, CENTERED_L1)]
     behind = [b - a for other in others for a, b in zip(ours.ratios, other.ratios)]
     target = case.table3.target
     return {

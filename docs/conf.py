@@ -28,6 +28,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "benchmark_tables",
     "whats_new",
 ]
 templates_path = ["_templates"]

@@ -144,7 +144,7 @@ def draw_overview() -> None:
     plt.close(figure)
 
 
-#: Times as fast as scikit-learn, from docs/benchmarks.rst: the least and the most of each table.
+#: Times as fast as scikit-learn, from docs/figures: the least and the most of each table.
 SPEED = {
     "sparse text, whole fits": (10.7, 41.4),
     "sums of 100 x 100 protocentroids": (20.4, 22.1),
@@ -155,7 +155,7 @@ SPEED = {
 
 def draw_speed() -> None:
     """Ranges of ratios."""
-    figure, ax = plt.subplots(figsize=(8, 2.2), layout="constrained")
+    figure, ax = plt.subplots(figsize=(6, 2.2), layout="constrained")
     for place, (least, most) in enumerate(reversed(SPEED.values())):
         ax.plot([least, most], [place, place], color=HUES[0], lw=9, solid_capstyle="round")
         ax.text(most * 1.12, place, f"{least:g} to {most:g}", va="center", color=GRAY, fontsize=9)

@@ -29,7 +29,7 @@ sites = np.array_split(X, 10)
 # published; the exact method returns the bits of a fit of all digits in one place. At equal numbers
 # of vectors all of them send the same number of bytes to a site in each round.
 
-ROUNDS = 10
+ROUNDS = 8
 
 
 def free(n_vectors):
@@ -37,7 +37,7 @@ def free(n_vectors):
 
 
 def grid(n_vectors):
-    return KhatriRaoKMeans((n_vectors // 2, n_vectors // 2), random_state=0, effort=0.25)
+    return KhatriRaoKMeans((n_vectors // 2, n_vectors // 2), random_state=0, effort=0.1)
 
 
 methods = {
@@ -48,7 +48,7 @@ methods = {
 }
 curves = {}
 for name, (make, how) in methods.items():
-    runs = [simulate(make(n), sites, rounds=ROUNDS, random_state=0, **how) for n in (6, 8, 12, 16)]
+    runs = [simulate(make(n), sites, rounds=ROUNDS, random_state=0, **how) for n in (6, 12)]
     curves[name] = [(run.bytes_down / 1e3, -run.model.score(X)) for run in runs]
     print(f"{name:30}", *(f"{inertia:9.0f}" for _, inertia in curves[name]))
 
@@ -75,4 +75,4 @@ plt.show()
 run = simulate(grid(12), sites, dropout=0.2, min_sites=5, rounds=ROUNDS, random_state=0)
 steps = run.history[run.history.kind == "step"]
 print("sites in each round:", *steps.n_sites)
-print(f"inertia {-run.model.score(X):.0f}, with all sites {curves[name][2][1]:.0f}")
+print(f"inertia {-run.model.score(X):.0f}, with all sites {curves[name][1][1]:.0f}")

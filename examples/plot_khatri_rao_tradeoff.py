@@ -22,7 +22,7 @@ from polymeans.inspection import plot_protocentroids, plot_tradeoff
 
 data = {
     "single digits": load_digits().data / 16.0,
-    "pairs of digits": make_double_digits(2000, random_state=0)[0],
+    "pairs of digits": make_double_digits(1000, random_state=0)[0],
 }
 
 # %%
@@ -31,16 +31,16 @@ data = {
 # With a budget of 2h vectors: 2h free centroids, or two sets of h that make h² of them. ``effort``
 # below one makes the search quick.
 
-BUDGETS = (6, 10, 14, 20)
+BUDGETS = (6, 12, 20)
 fitted = {}
 for name, X in data.items():
     curves = {
-        "free centroids": [KMeans(b, n_init=10, random_state=0).fit(X) for b in BUDGETS],
+        "free centroids": [KMeans(b, n_init=5, random_state=0).fit(X) for b in BUDGETS],
     }
     for aggregator in ("sum", "product"):
         curves[f"{aggregator}s of two sets"] = [
             KhatriRaoKMeans(
-                (b // 2, b // 2), aggregator=aggregator, effort=0.25, random_state=0
+                (b // 2, b // 2), aggregator=aggregator, effort=0.1, random_state=0
             ).fit(X)
             for b in BUDGETS
         ]

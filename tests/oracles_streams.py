@@ -47,7 +47,7 @@ class SlowStream:
         self._refit()
 
     def objective(self):
-        """What the refit minimises, less what does not depend on the centroids."""
+        """What the refit minimizes, less what does not depend on the centroids."""
         centers = self.centers
         return float(np.sum(self.mass[:, None] * centers**2) - 2 * np.sum(centers * self.sums))
 

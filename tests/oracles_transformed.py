@@ -38,7 +38,7 @@ def paper_value(T, Z, X, labels, lam, mu):
 
 
 def alternate(X, labels, lam, mu, n_iter=20_000, rtol=1e-15):
-    """Smallest value over T and Z by the paper's own steps, each an exact minimiser."""
+    """Smallest value over T and Z by the paper's own steps, each an exact minimizer."""
     T = np.eye(X.shape[1])
     L = np.linalg.cholesky(X.T @ X + lam * np.eye(X.shape[1]))
     shrink = np.linalg.inv(np.eye(len(X)) + mu * centering(labels))
@@ -161,7 +161,7 @@ def directions(X, kind, spherical, r, weights=None):
 
 
 def embed(X, kind, spherical, r=None, weights=None, rows=None):
-    """Rows (those of X unless others are given) in the space X and its weights lead to, centred."""
+    """Rows (those of X unless others are given) in the space of X and its weights, centered."""
     C = directions(X, kind, spherical, r, weights)
 
     def into(X):
@@ -175,7 +175,7 @@ def embed(X, kind, spherical, r=None, weights=None, rows=None):
 
 
 def embed_kernel(G, r=None, weights=None):
-    """Centered kernel PCA: rows whose inner products are the centred kernel's, r of the columns."""
+    """Centered kernel PCA: rows with the inner products of the centered kernel, r columns."""
     n = len(G)
     w = np.ones(n) if weights is None else weights
     center = np.eye(n) - np.outer(np.ones(n), w / w.sum())

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from polymeans import KMeans, label_features
 
 
-def test_label_features_are_normalised_sums(documents):
+def test_label_features_are_normalized_sums(documents):
     rng = np.random.default_rng(0)
     Y = sp.csr_matrix((rng.random((documents.shape[0], 30)) < 0.02).astype(float))
     X = label_features(Y, documents)

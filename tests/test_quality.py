@@ -19,6 +19,7 @@ from numpydoc.validate import validate
 
 import polymeans
 import polymeans.blocks
+import polymeans.federated
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src" / "polymeans").rglob("*.py"))
@@ -27,16 +28,17 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: Modules whose ``__all__`` (or the names given) users are meant to import.
 PUBLIC = {
     "polymeans": None,
-    # A protocol has no parameters, but numpydoc finds those of typing.Protocol.
+    # Protocols have no parameters, but numpydoc finds those of typing.Protocol.
     "polymeans.blocks": [name for name in polymeans.blocks.__all__ if name != "Blocks"],
     "polymeans.inspection": None,
     "polymeans.selection": ["ChoiceOfK", "Comparison", "Stability"],
     "polymeans.datasets": None,
     "polymeans.metrics": None,
     "polymeans.factorization": None,
-    "polymeans.neighbors": ["ClusterNeighbors", "ClusterKNeighborsClassifier"],
-    "polymeans.kernel_approximation": ["ClusterNystroem", "HadamardNystroem"],
-    "polymeans.grids": ["diagnose_centroids", "largest_grid", "n_sets_bounds"],
+    "polymeans.neighbors": None,
+    "polymeans.kernel_approximation": None,
+    "polymeans.grids": None,
+    "polymeans.federated": [name for name in polymeans.federated.__all__ if name != "Transport"],
     "polymeans.reporting": ["Report"],
     "polymeans.cli": ["main"],
     "polymeans.persistence": None,

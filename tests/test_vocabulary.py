@@ -212,6 +212,14 @@ def test_pages_have_american_spelling(path):
     assert not british_words(text)
 
 
+def test_files_have_american_names():
+    paths = [
+        path for part in ("src", "benchmarks", "tests") for path in (ROOT / part).rglob("*.py")
+    ]
+    assert len(paths) > 400
+    assert not british_words(" ".join(path.stem.replace("_", " ") for path in paths))
+
+
 def test_public_docstrings_have_american_spelling():
     found = {}
     for module in PUBLIC:

@@ -73,7 +73,7 @@ def main() -> int:
         python = Path(folder) / ("Scripts" if sys.platform == "win32" else "bin") / "python"
         pins = [f"{name}=={oldest(python, name, bound)}" for name, bound in lower_bounds().items()]
         print("installing", *pins, flush=True)
-        tools = ["pytest", "pytest-xdist", "hypothesis", "pandas", "matplotlib"]
+        tools = ["pytest", "pytest-xdist", "hypothesis", "pandas", "polars", "matplotlib"]
         install = [str(python), "-m", "pip", "install", "-q", *pins, *tools, str(ROOT)]
         subprocess.run(install, check=True)
         command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", *options.tests]

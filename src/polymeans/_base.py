@@ -65,7 +65,7 @@ from polymeans.engine.assignment import make_codebook
 from polymeans.engine.block_runner import BlockRunner
 from polymeans.engine.distances import distances_to_all
 from polymeans.engine.journal import Journal
-from polymeans.engine.labelling import SMALL_WORK, label_block, n_multiplications
+from polymeans.engine.labeling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend, is_better
 from polymeans.engine.measured import Measured
 from polymeans.engine.new_rows import label_new_rows

@@ -18,7 +18,7 @@ from polymeans._validation import (
     check_weights,
 )
 from polymeans.engine.batch_runner import BatchRunner
-from polymeans.engine.labelling import n_multiplications
+from polymeans.engine.labeling import n_multiplications
 from polymeans.engine.lloyd import Run
 from polymeans.engine.online import Memory, absorb
 from polymeans.engine.online_refit import best_centroids, best_protocentroids
@@ -114,7 +114,7 @@ class BatchEstimator(CentroidEstimator):
         """Raise if parameters that say what fitted centroids are have changed since."""
 
     @abstractmethod
-    def _labelled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
+    def _labeled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
         """Attributes of centroids made of these vectors, and of rows with these labels."""
 
     @property
@@ -181,7 +181,7 @@ class BatchEstimator(CentroidEstimator):
             codebook = self._codebook(runner.frame, vectors)
             runner.assign(codebook)
             inertia = runner.measure_in_user_units(codebook)
-        return self._labelled(vectors, runner.labels()) | {
+        return self._labeled(vectors, runner.labels()) | {
             "cluster_weights_": memory.mass,
             "inertia_": self._inertia_scale() * inertia,
             "n_steps_": getattr(self, "n_steps_", 0) + 1,

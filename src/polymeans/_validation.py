@@ -25,6 +25,9 @@ MOST_EFFORT = 1e4
 #: Characters of a value that are repeated in an error.
 _LONGEST_TEXT = 200
 
+#: Types of rows that kernels take, in the byte order of this machine.
+_NATIVE_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
 
 def check_integer(
     name: str, value: Any, smallest: int, remedy: str = "", largest: int = _MOST
@@ -172,7 +175,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
     Accepts what scikit-learn accepts; the input is copied only where it has to be converted. With
     ``finite=False`` the caller checks for NaN and infinity.
     """
-    if _is_plain(estimator, X, reset) and (not finite or is_surely_finite(X)):
+    if is_plain(estimator, X, reset=reset) and (not finite or is_surely_finite(X)):
         if reset:
             match_features(estimator, X.shape[1], None, reset)
         return np.ascontiguousarray(X)
@@ -199,21 +202,20 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
     return np.ascontiguousarray(X, dtype=np.float32 if narrow else None)
 
 
-def _is_plain(estimator: Any, X: Any, reset: bool) -> bool:
+def is_plain(estimator: Any, X: Any, *, reset: bool) -> bool:
     """Whether rows are an array of a type that kernels take, of which there is nothing to say.
 
-    scikit-learn finds out the same, in more time than labels of a few rows take.
+    Nothing is left to check but NaN and infinity. scikit-learn finds out the same, in more time
+    than labels of a few rows take. False also if rows are to be compared with those of a fit
+    (``reset=False``) and the estimator is not fitted.
     """
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.size > 0
-        and X.dtype in (np.float64, np.float32)
-        and X.dtype.isnative
-        and (reset or X.shape[1] == estimator.n_features_in_)
-        # Rows without the names of a fit are warned about.
-        and (reset or not hasattr(estimator, "feature_names_in_"))
-    )
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in _NATIVE_FLOATS or not X.size:
+        return False
+    if reset:
+        return True
+    known = vars(estimator)
+    # Rows without the names of a fit are warned about.
+    return known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known
 
 
 def is_surely_finite(X: NDArray[Any]) -> bool:

@@ -368,7 +368,7 @@ class KhatriRaoKMeans(BatchEstimator):
         largest = self._largest_center(sets) if self.aggregator == "product" else 0.0
         check_range("Protocentroids (or their products)", sets, largest)
         return {
-            **self._labelled(sets, run.labels),
+            **self._labeled(sets, run.labels),
             **weights_of_clusters(run, state),
             "inertia_": run.inertia,
             "n_iter_": run.n_iter,
@@ -377,7 +377,7 @@ class KhatriRaoKMeans(BatchEstimator):
             "history_": self._history(run),
         }
 
-    def _labelled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
+    def _labeled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
         return {
             "protocentroids_": vectors,
             "labels_": labels,

@@ -244,7 +244,7 @@ class KMeans(BatchEstimator, SeededEstimator):
 
     def _attributes(self, run: Run, state: FitState) -> dict[str, Any]:
         return {
-            **self._labelled([run.codebook.to_array(state.frame)], run.labels),
+            **self._labeled([run.codebook.to_array(state.frame)], run.labels),
             **weights_of_clusters(run, state),
             "inertia_": self._inertia_scale() * run.inertia,
             "n_iter_": run.n_iter,
@@ -252,7 +252,7 @@ class KMeans(BatchEstimator, SeededEstimator):
             "history_": self._history(run),
         }
 
-    def _labelled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
+    def _labeled(self, vectors: list[NDArray[Any]], labels: NDArray[np.int32]) -> dict[str, Any]:
         return {
             "cluster_centers_": vectors[0],
             "labels_": labels,

@@ -33,6 +33,10 @@ def label_features(Y: Any, Z: Any) -> Any:
     X : {ndarray, CSR} of shape (n_labels, n_features)
         One row for each label, zero for labels no instance has. Sparse if Z is.
 
+    See Also
+    --------
+    polymeans.KMeans : Clusters these rows, with ``metric="cosine"``.
+
     Examples
     --------
     >>> import numpy as np

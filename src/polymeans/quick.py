@@ -16,15 +16,15 @@ from polymeans._compat import HAS_CALLBACKS, FitProgress
 from polymeans._fit_state import FitState
 from polymeans._rows import chunk_by_chunk, is_blocks
 from polymeans._seeded import SeededEstimator
-from polymeans._validation import check_range, check_rows
+from polymeans._validation import check_range, check_rows, is_plain
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.factored import FactoredCodebook, balanced_weights, multiplied_out
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.factored_assigner import label_in_one_pass
-from polymeans.engine.factored_row import FewRows, is_as_fitted
-from polymeans.engine.labelling import SMALL_WORK, n_multiplications
-from polymeans.engine.labelling_choice import fewer_multiplications, shorter_time
+from polymeans.engine.factored_row import FewRows
+from polymeans.engine.labeling import SMALL_WORK, n_multiplications
+from polymeans.engine.labeling_choice import fewer_multiplications, shorter_time
 from polymeans.engine.lloyd import Run, Step, descend
 from polymeans.engine.relocation import relocations
 from polymeans.engine.runners import BaseRunner
@@ -45,7 +45,7 @@ _GAIN_WINDOW = 4
 #: of a zero: thousands of units of rounding in float64.
 _ZERO = 1e-12
 
-#: Multiplications up to which rows are labelled one by one: preparing more than that takes longer.
+#: Multiplications up to which rows are labeled one by one: preparing more than that takes longer.
 _FEW = 2**23
 
 
@@ -257,7 +257,7 @@ class QuickKMeans(SeededEstimator):
         labels : ndarray of shape (n_samples,)
             Index of the nearest factored centroid, the lowest among equals.
         """
-        if "operator_" in vars(self) and is_as_fitted(self, X):
+        if "operator_" in vars(self) and is_plain(self, X, reset=False) and X.flags.c_contiguous:
             labels = self._label_few(X)
             if labels is not None:
                 return labels

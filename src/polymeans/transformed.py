@@ -22,7 +22,7 @@ from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.core import threads as core_threads
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import Frame
-from polymeans.engine.labelling import n_multiplications
+from polymeans.engine.labeling import n_multiplications
 from polymeans.engine.linear_assigner import linear_labels
 from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.measured import Measured

@@ -1,14 +1,19 @@
 """The documentation builds without a warning, and shows every method of every public class."""
 
+import html
 import inspect
+import json
 import re
 import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpydoc.docscrape import get_doc_object
 
 import polymeans
 
@@ -74,15 +79,24 @@ def test_links_lead_somewhere(site):
     assert not broken[:20]
 
 
+def named():
+    """Names in the reference, as attributes of the package."""
+    reference = (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8")
+    return re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE)
+
+
+def found_at(name):
+    """What a name in the reference stands for."""
+    module, _, last = f"polymeans.{name}".rpartition(".")
+    if module.split(".")[1:2] == ["deep"]:
+        pytest.importorskip("torch")
+    return getattr(import_module(module), last)
+
+
 def classes():
     """Public classes, as the reference names them."""
-    reference = (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8")
-    for name in re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE):
-        module, _, last = f"polymeans.{name}".rpartition(".")
-        if module.split(".")[1:2] == ["deep"]:
-            pytest.importorskip("torch")
-        __import__(module)
-        value = getattr(sys.modules[module], last)
+    for name in named():
+        value = found_at(name)
         if inspect.isclass(value) and not issubclass(value, Exception | tuple):
             yield f"polymeans.{name}", value
 
@@ -103,13 +117,22 @@ def test_each_class_page_lists_each_method(site):
 
 
 def test_every_public_name_is_in_the_reference():
-    reference = (ROOT / "docs" / "reference.rst").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^   ([\w.]+)$", reference, re.MULTILINE))
+    listed = set(named())
     assert {name for name in polymeans.__all__ if name != "__version__"} <= listed
     for module in ("blocks", "datasets", "factorization", "inspection", "metrics"):
         names = __import__(f"polymeans.{module}", fromlist=["__all__"]).__all__
         own = {name for name in names if not {name, f"{module}.{name}"} & listed}
         assert not own, module
+
+
+def test_everything_in_the_reference_has_an_example_and_relatives():
+    lacking = []
+    for name in named():
+        document = get_doc_object(found_at(name))
+        lacking += [
+            f"{name}: {section}" for section in ("See Also", "Examples") if not document[section]
+        ]
+    assert not lacking
 
 
 def test_estimators_have_examples_and_methods_have_parameters(site):
@@ -120,10 +143,52 @@ def test_estimators_have_examples_and_methods_have_parameters(site):
         assert "Parameters" in after[:4000]
 
 
-def test_the_benchmarks_page_names_commands_that_exist(site):
-    from benchmarks.__main__ import NAMES
+def text_of(page):
+    """The words of a page, with straight quotes."""
+    words = html.unescape(re.sub(r"<[^>]+>", "", page))
+    return " ".join(words.translate(str.maketrans("’‘“”", "''\"\"")).split())
+
+
+def test_the_benchmarks_page_shows_every_benchmark_and_every_stored_figure(site):
+    from benchmarks.__main__ import APART, NAMES
 
     text = (ROOT / "docs" / "benchmarks.rst").read_text(encoding="utf-8")
-    named = set(re.findall(r"\(``(?:python -m benchmarks )?([a-z0-9-]+)(?: --data DIR)?``", text))
-    assert named
-    assert named <= set(NAMES)
+    shown = re.findall(r"^\.\. benchmark:: (\S+)$", text, re.MULTILINE)
+    assert sorted(shown) == sorted(set(NAMES) - set(APART))
+    page = text_of((site / "benchmarks.html").read_text(encoding="utf-8"))
+    files = sorted((ROOT / "docs" / "figures").glob("*.json"))
+    assert files
+    for path in files:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        assert path.stem == stored["name"]
+        assert path.stem in shown
+        for run in stored["runs"]:
+            assert run["command"] in page
+            assert all(f"{name} {number}" in page for name, number in run["versions"].items())
+            assert all(text_of(table["title"]) in page for table in run["tables"])
+
+
+def test_a_run_is_stored_with_its_machine_and_cases_are_replaced_one_by_one(tmp_path):
+    from benchmarks import record
+
+    def table(title, figure):
+        return {"title": title, "rows": [{"": "fit", "ratio": np.float64(figure)}], "note": ""}
+
+    def titles(path):
+        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        return [
+            (table["title"], table["rows"][0]["ratio"]) for run in runs for table in run["tables"]
+        ]
+
+    path, run = tmp_path / "new" / "some.json", record.provenance()
+    assert {"date", "commit", "processor", "cores", "python"} <= run.keys()
+    assert run["versions"]["numpy"] == np.__version__
+    told = record.command(
+        ["everyday", "--data", "/home/me/data", "--scratch=/tmp/x", "--only", "iris"]
+    )
+    assert told == "python -m benchmarks everyday --data DIR --scratch=DIR --only iris"
+    record.store(path, "some", run, [table("iris", 1.0), table("digits", 2.0), table("all", 1.5)])
+    record.store(path, "some", run, [table("iris", 3.0), table("all", 3.0)], only="iris")
+    assert titles(path) == [("digits", 2.0), ("all", 1.5), ("iris", 3.0)]
+    record.store(path, "some", run, [table("iris", 4.0)])
+    assert titles(path) == [("iris", 4.0)]

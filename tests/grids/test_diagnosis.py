@@ -17,7 +17,7 @@ VERDICTS = {"sum": "additive", "product": "multiplicative"}
 
 @pytest.mark.parametrize("seed", [0, *long(1)])
 @pytest.mark.parametrize("aggregator", ["sum", "product"])
-def test_structure_of_rows_is_recognised(aggregator, seed):
+def test_structure_of_rows_is_recognized(aggregator, seed):
     X, *_ = make_khatri_rao(
         600, (3, 4), 8, aggregator=aggregator, spread=0.7, noise=0.05, random_state=seed
     )

@@ -33,7 +33,7 @@ MODELS = {
     "whitened": lambda: NonRedundantKMeans((3, 2), whiten=True, effort=0.1, random_state=0),
 }
 
-#: Estimators that are fitted to rows in one piece; others can be labelled in blocks.
+#: Estimators that are fitted to rows in one piece; others can be labeled in blocks.
 IN_MEMORY_ONLY = ("kernel", "cg")
 
 N_ROWS, N_FEATURES = 240, 7

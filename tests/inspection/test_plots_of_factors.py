@@ -217,7 +217,7 @@ def test_titles_say_what_it_is(model):
     assert [ax.get_title() for ax in axes] == ["a", "b"]
 
 
-def test_colours_are_comparable(model):
+def test_colors_are_comparable(model):
     plain = KMeans(6, random_state=0).fit(rows())
     axes = plot_matched_centroids([plain, model], (4, 6), axes=Figure().subplots(1, 2))
     assert axes[0].images[0].get_clim() == axes[1].images[0].get_clim()

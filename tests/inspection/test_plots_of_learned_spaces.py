@@ -113,14 +113,14 @@ def test_rows_that_are_all_alike_can_be_drawn(n_clusters, ax):
     assert np.isfinite(rings).all()
 
 
-def test_colours_are_clusters_or_what_is_given(ax):
+def test_colors_are_clusters_or_what_is_given(ax):
     X, labels = rows(3)
     model = fitted(X, 3)
     plot_learned_space(model, X, ax=ax)
-    colours = ax.collections[0].get_facecolors()
-    assert len(np.unique(colours, axis=0)) == 3
+    colors = ax.collections[0].get_facecolors()
+    assert len(np.unique(colors, axis=0)) == 3
     for cluster in range(3):
-        assert len(np.unique(colours[model.labels_ == cluster], axis=0)) == 1
+        assert len(np.unique(colors[model.labels_ == cluster], axis=0)) == 1
     other = plot_learned_space(model, X, np.array(["b", "a"])[labels % 2], ax=Figure().subplots())
     assert len(np.unique(other.collections[0].get_facecolors(), axis=0)) == 2
 

@@ -70,7 +70,7 @@ def test_the_table_has_sets_in_its_margins_and_centroids_inside(ax, aggregator):
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["0", "1"]
 
 
-def test_colours_mean_the_same_in_the_table_and_in_the_first_set(ax):
+def test_colors_mean_the_same_in_the_table_and_in_the_first_set(ax):
     model = Grid(aggregator="product")
     plot_protocentroids(model, image_shape=SHAPE, ax=ax)
     first, second, table = ax.images
@@ -138,7 +138,7 @@ def test_rows_that_are_no_images_become_stripes(ax, sizes, baseline):
         np.testing.assert_array_equal(stripe, model.protocentroids_[0][0])
 
 
-def test_colours(ax):
+def test_colors(ax):
     model = Grid(n_features=3, unused=(4,))
     plot_protocentroids(model, image_shape=(1, 1, 3), limits=(-1, 3), ax=ax)
     first, second, table = (np.asarray(image.get_array()) for image in ax.images)

@@ -165,7 +165,7 @@ def test_of_many_rows_some_are_drawn(model, kind):
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_rows_are_coloured_by_the_labels_given(model, panels, wide):
+def test_rows_are_colored_by_the_labels_given(model, panels, wide):
     classes = np.array(["ant", "bee", "cow", "dog"])[np.arange(N) % 4]
     labels = np.stack([classes] * 3, axis=1) if wide else classes
     axes = plot_views(model, model.rows(), labels=labels, axes=panels)
@@ -309,7 +309,7 @@ def test_limits_are_those_given(ax):
     assert {image.get_clim() for image in ax.images} == {(0, 255)}
 
 
-def test_colours_are_clipped(ax):
+def test_colors_are_clipped(ax):
     model = Views(n_features=3, sizes=(2, 3), dims=(1, 1))
     plot_view_centroids(model, (1, 1, 3), limits=(-1, 3), ax=ax)
     for image, centers in zip(ax.images, model.centroids_per_view_):

@@ -59,15 +59,15 @@ def test_shifts_and_unused_protocentroids_get_the_eigenvalue_one(sizes):
     assert_allclose(definite, definite.T)
     mass = np.diag(system)
     assert_allclose(root, np.where(mass > 0, np.sqrt(mass), 1.0))
-    normalised = system / root / root[:, None]
+    normalized = system / root / root[:, None]
     owner = np.repeat(np.arange(len(sizes)), sizes)
     for q in range(1, len(sizes)):
         shift = ((owner == 0) * 1.0 - (owner == q)) * np.sqrt(mass)
-        assert_allclose(normalised @ shift, 0, atol=1e-12)
+        assert_allclose(normalized @ shift, 0, atol=1e-12)
         assert_allclose(definite @ shift, shift, atol=1e-12)
     for a in np.flatnonzero(mass == 0):
         assert_array_equal(definite[a], np.eye(len(system))[a])
-    assert_allclose(np.trace(definite - normalised), len(sizes) - 1 + np.sum(mass == 0))
+    assert_allclose(np.trace(definite - normalized), len(sizes) - 1 + np.sum(mass == 0))
 
 
 @pytest.mark.parametrize("sizes", GRIDS)

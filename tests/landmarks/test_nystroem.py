@@ -366,7 +366,7 @@ def test_kernel_values_beyond_their_range_are_refused(dtype, scale):
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
 def test_one_block_by_k_means_is_not_the_mean(container):
-    """The mean of centred rows is zero, and so would be all landmarks."""
+    """The mean of centered rows is zero, and so would be all landmarks."""
     X = np.concatenate([np.full((30, 4), 1.0), np.full((20, 4), -1.5)])
     X += 0.1 * np.random.default_rng(0).normal(size=X.shape)
     X -= X.mean(axis=0)

@@ -27,13 +27,13 @@ def passes(blocks, n_blocks):
     return n, rest
 
 
-def centred(kind="float64"):
+def centered(kind="float64"):
     X = rows(kind)
     return X - X.mean(axis=0)
 
 
 def test_an_iteration_reads_each_block_once():
-    blocks = uneven(centred())
+    blocks = uneven(centered())
     model = KMeans(9, random_state=0, tol=0).fit(blocks)
     n_passes, rest = passes(blocks, len(blocks))
     # The survey, four of k-means||, and nothing but the iterations.
@@ -48,21 +48,21 @@ def test_rows_far_from_zero_take_one_more_pass():
 
 
 def test_stopping_early_takes_one_more_pass_for_the_labels():
-    blocks = uneven(centred())
+    blocks = uneven(centered())
     model = KMeans(9, random_state=0, max_iter=2).fit(blocks)
     assert model.n_iter_ == 2
     assert passes(blocks, len(blocks))[0] == 1 + 4 + 2 + 1
 
 
 def test_given_centroids_need_no_pass_for_seeding():
-    X = centred()
+    X = centered()
     blocks = uneven(X)
     model = KMeans(9, init=X[1:10], tol=0).fit(blocks)
     assert passes(blocks, len(blocks)) == (1 + model.n_iter_, 0)
 
 
 def test_relocation_takes_one_more_pass_where_a_cluster_is_empty():
-    X = centred()
+    X = centered()
     blocks, start = uneven(X), X[1:10].copy()
     start[-1] = 1e4
     model = KMeans(9, init=start, tol=0).fit(blocks)
@@ -71,8 +71,8 @@ def test_relocation_takes_one_more_pass_where_a_cluster_is_empty():
 
 
 def test_predict_and_score_read_once():
-    blocks = uneven(centred())
-    model = KMeans(9, random_state=0).fit(centred())
+    blocks = uneven(centered())
+    model = KMeans(9, random_state=0).fit(centered())
     model.predict(blocks)
     assert passes(blocks, len(blocks)) == (1, 0)
     model.score(blocks)
@@ -102,7 +102,7 @@ class Rows(np.ndarray):
 
 
 def test_only_a_few_blocks_are_alive():
-    blocks = Watched(centred())
+    blocks = Watched(centered())
     KMeans(9, random_state=0).fit(blocks)
     assert len(blocks) == 15
     # The one worked on, the one that waits, and the one that is being read.
@@ -112,7 +112,7 @@ def test_only_a_few_blocks_are_alive():
 
 
 def test_what_is_kept_is_a_few_bytes_a_row():
-    X = centred("float32")
+    X = centered("float32")
     from polymeans.blocks.checked import check_blocks
 
     placement = Streamed(check_blocks(uneven(X)))
@@ -141,7 +141,7 @@ def reading_threads():
 @pytest.mark.parametrize("at", [3, 9, 20])
 @pytest.mark.parametrize("name", ["kmeans", "sum", "views"])
 def test_an_interrupt_changes_nothing(name, at):
-    X = centred()
+    X = centered()
     model = MODELS[name](random_state=0).fit(X)
     before = dict(vars(model))
     blocks = uneven(X)
@@ -153,7 +153,7 @@ def test_an_interrupt_changes_nothing(name, at):
 
 
 def test_a_file_that_changes_between_two_passes(tmp_path):
-    X = centred()
+    X = centered()
     np.save(tmp_path / "rows.npy", X)
     blocks = from_npy(tmp_path / "rows.npy", block_bytes=4000)
     model = KMeans(9, random_state=0)
@@ -184,12 +184,12 @@ def test_a_file_that_changes_between_two_passes(tmp_path):
 
 def test_passes_are_logged(caplog):
     with caplog.at_level(logging.INFO, "polymeans"):
-        KMeans(3, random_state=0, verbose=2).fit(uneven(centred()))
+        KMeans(3, random_state=0, verbose=2).fit(uneven(centered()))
     assert any("rows a second" in record.message for record in caplog.records)
 
 
 def test_a_long_pass_says_how_long_it_will_take(caplog, monkeypatch):
     monkeypatch.setattr("polymeans.engine.streamed._REPORT_SECONDS", 0.0)
     with caplog.at_level(logging.DEBUG, "polymeans"):
-        KMeans(3, random_state=0, max_iter=1).fit(uneven(centred()))
+        KMeans(3, random_state=0, max_iter=1).fit(uneven(centered()))
     assert any("s left" in record.message for record in caplog.records)

@@ -54,6 +54,11 @@ def from_arrow(
     blocks : Blocks
         Rows of float32, if all columns are float32; else of float64.
 
+    See Also
+    --------
+    from_parquet : Tables in Parquet files.
+    write_labels : Labels into a file.
+
     Examples
     --------
     >>> import pyarrow

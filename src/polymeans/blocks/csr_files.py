@@ -50,6 +50,11 @@ def from_csr_files(
     blocks : Blocks
         CSR rows of float32 or float64.
 
+    See Also
+    --------
+    from_sequence : Blocks of matrices that you have.
+    from_npy : Dense arrays in files.
+
     Examples
     --------
     >>> import os, tempfile

@@ -49,6 +49,11 @@ def from_hdf5(
     blocks : Blocks
         Rows of float32 or float64; other numbers become float64.
 
+    See Also
+    --------
+    from_zarr : Arrays in a zarr store.
+    from_npy : Arrays in files of numpy.
+
     Examples
     --------
     >>> import os, tempfile

@@ -42,6 +42,11 @@ def label_blocks(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
     labels : ndarray of shape (n_rows,)
         ``model.predict`` of the rows of each block.
 
+    See Also
+    --------
+    write_labels : The same into a file.
+    read_ahead : Reads the next block while the present one is used.
+
     Examples
     --------
     >>> import numpy as np
@@ -85,6 +90,11 @@ def write_labels(
     -------
     path : Path
         The file, for ``numpy.load(path, mmap_mode="r")``.
+
+    See Also
+    --------
+    label_blocks : The same block by block, in memory.
+    polymeans.save : The model itself.
 
     Examples
     --------

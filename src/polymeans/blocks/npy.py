@@ -47,6 +47,11 @@ def from_npy(paths: Paths, *, block_bytes: int = BLOCK_BYTES, weights: Any = Non
     blocks : Blocks
         Rows of float32 or float64.
 
+    See Also
+    --------
+    from_hdf5, from_zarr : Arrays in other files.
+    label_blocks : Labels of rows in blocks.
+
     Examples
     --------
     >>> import os, tempfile

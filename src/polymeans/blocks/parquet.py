@@ -55,6 +55,11 @@ def from_parquet(
     blocks : Blocks
         Rows of float32, if all columns are float32; else of float64.
 
+    See Also
+    --------
+    from_arrow : Tables in Arrow files.
+    write_labels : Labels into a file.
+
     Examples
     --------
     >>> import os, tempfile

@@ -38,6 +38,11 @@ class Blocks(Protocol):
     sizes : sequence of int
         Rows of each block.
 
+    See Also
+    --------
+    from_npy, from_parquet, from_arrow, from_hdf5, from_zarr, from_csr_files : Blocks of files.
+    from_sequence : Blocks of what you have.
+
     Examples
     --------
     >>> import numpy as np

@@ -32,6 +32,11 @@ def read_ahead(blocks: Blocks, start: int = 0) -> Generator[Block, None, None]:
         ``blocks[start]``, ``blocks[start + 1]`` and so on. An error in reading a block is raised
         when its turn comes. The thread ends with the last block, or when the generator is closed.
 
+    See Also
+    --------
+    Blocks : What is read.
+    label_blocks : Labels of rows in blocks.
+
     Examples
     --------
     >>> import numpy as np

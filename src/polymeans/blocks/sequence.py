@@ -48,6 +48,11 @@ def from_sequence(obj: Any, *, block_rows: int | None = None, weights: Any = Non
     blocks : Blocks
         Rows of float32 or float64; other numbers become float64.
 
+    See Also
+    --------
+    from_csr_files : CSR matrices in files.
+    Blocks : What a class of your own has to have.
+
     Examples
     --------
     >>> import numpy as np

@@ -46,6 +46,11 @@ def from_zarr(
     blocks : Blocks
         Rows of float32 or float64; other numbers become float64.
 
+    See Also
+    --------
+    from_hdf5 : Arrays in HDF5 files.
+    from_npy : Arrays in files of numpy.
+
     Examples
     --------
     >>> import os, tempfile

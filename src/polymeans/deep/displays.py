@@ -46,6 +46,11 @@ def plot_decoded_centroids(
     ax : matplotlib Axes
         The axes. ``ax.images`` are the two margins, if there are any, then the centroids.
 
+    See Also
+    --------
+    plot_latent_map : Where rows and centroids are in the latent space.
+    polymeans.inspection.plot_centroids : The same for centroids of rows as they are.
+
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -127,6 +132,11 @@ def plot_losses(model: Any, *, ax: Any = None) -> Any:
     ax : matplotlib Axes
         The axes, with one line for each loss that is not always zero.
 
+    See Also
+    --------
+    plot_latent_map : The latent space after each phase.
+    polymeans.inspection.plot_convergence : The same for fits without a network.
+
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -187,6 +197,11 @@ def plot_latent_map(model: Any, *, axes: Any = None) -> Any:
     axes : ndarray of matplotlib Axes
         The axes.
 
+    See Also
+    --------
+    plot_decoded_centroids : What the centroids look like.
+    plot_losses : How training went.
+
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -246,6 +261,11 @@ def plot_network_sizes(models: Any, *, names: Sequence[str] | None = None, ax: A
     -------
     ax : matplotlib Axes
         The axes, with one point for each model.
+
+    See Also
+    --------
+    plot_losses : How training of a model went.
+    KhatriRaoDKM : With ``autoencoder="hadamard"``, a small network and few protocentroids.
 
     Examples
     --------

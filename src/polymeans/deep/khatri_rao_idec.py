@@ -1,9 +1,11 @@
 """IDEC with a grid of protocentroids."""
 
 from polymeans.deep.centroids import KhatriRaoCentroids
+from polymeans.deep.documentation import with_shared_sections
 from polymeans.deep.idec_loss import IDECLoss
 
 
+@with_shared_sections
 class KhatriRaoIDEC(KhatriRaoCentroids):
     """Improved deep embedded clustering with combinations of a few protocentroids.
 
@@ -13,16 +15,7 @@ class KhatriRaoIDEC(KhatriRaoCentroids):
     ``init="graph"`` it is trained in: each cluster of the graph gets a cell of the grid, and the
     network learns to put the rows there.
 
-    **Use when** you want a small model that labels new rows, encodes and decodes them, of clusters
-    that are not round: digits, faces, curves. The decoder shows what a centroid looks like.
-
-    **Do not use when** plain k-means or a graph clustering of the rows is all you need: the network
-    does not find better clusters by itself, it carries those of its start. Not for few rows of many
-    unrelated columns.
-
-    **Cost.** Some thousand steps of an optimizer, seconds to a minute on a CPU, and for
-    ``init="graph"`` all pairs of rows once (approximate neighbors above 30 000 rows), with
-    ``n_samples * n_clusters`` numbers of targets.
+    %(use_and_cost)s
 
     Parameters
     ----------
@@ -30,117 +23,21 @@ class KhatriRaoIDEC(KhatriRaoCentroids):
         Number of protocentroids in each set. One set is free centroids.
     aggregator : {"sum", "product"}, default="sum"
         How protocentroids combine.
-    init : {"auto", "graph", "latent", "mixed"} or array-like of shape (n_samples,), \
-            default="auto"
-        Where clusters come from. "graph": from a neighborhood graph of the rows; the network learns
-        these labels, then trains on its own. "latent": from the latent space of the pretrained
-        autoencoder, as published. "mixed": both in turn over the restarts. "auto": "graph". Labels
-        from 0 to the number of clusters minus 1 are learned instead of those of the graph.
-    n_init : int, default=1
-        Number of restarts, of which the one with the least ``objective_`` is kept.
-    pretrain_once : bool, default=True
-        Whether all restarts begin with the same pretrained autoencoder.
-    autoencoder : {"dense", "hadamard", "convolutional"} or pair of torch.nn.Module, \
-            default="dense"
-        The network. "hadamard": the inner layers of a dense one are Hadamard products of low-rank
-        factors. "convolutional": two strided convolutions on each side, for images. Encoder and
-        decoder of your own are copied, not changed.
-    hidden_sizes : "auto" or tuple of int, default="auto"
-        Widths of the layers between rows and latent space. "auto": (256, 128), for Hadamard layers
-        (1024, 512, 256) as published. Not used for convolutions and networks of your own.
-    n_latent : int, default=10
-        Dimensions of the latent space. A network of your own has its own.
-    activation : {"gelu", "leaky_relu", "relu"}, default="gelu"
-        Function between layers.
-    n_factors : int, default=2
-        Factors of a Hadamard layer; 1 is a low-rank layer.
-    rank : "auto" or int, default="auto"
-        Rank of each factor. "auto": the root of the smaller side of the layer, 10 at least, and
-        multiples of it until reconstructions are as good as those of the dense network.
-    image_shape : tuple of int or None, default=None
-        Height and width, or channels, height and width of the rows, for convolutions.
+    %(network_parameters)s
     alpha : float or None, default=None
         Degrees of freedom of Student's t distribution. None: 1, as published.
-    reconstruction_weight : float, default=1.0
-        Weight of the reconstruction error beside the loss of the clusters.
-    pretrain_epochs : "auto" or int, default="auto"
-        Epochs in which the autoencoder learns to reconstruct. "auto": 15 or more, such that there
-        are 600 steps; 150 for ``init="latent"``.
-    distill_epochs : "auto" or int, default="auto"
-        Epochs in which labels of the graph are learned. "auto": 10 or more, such that there are 500
-        steps and 10 for each cluster.
-    max_epochs : "auto" or int, default="auto"
-        Epochs of self-training at most. "auto": 5 or more, such that there are 150 steps; 150 for
-        ``init="latent"``.
-    tol : float or None, default=0.0
-        Self-training ends when at most this share of the labels changes in each of five epochs.
-        None: it goes on for all epochs.
-    batch_size : "auto" or int, default="auto"
-        Rows of a step, about. "auto": 256; 512 for ``init="latent"``.
-    learning_rate : "auto" or float, default="auto"
-        Of pretraining and distillation; that of self-training is a fixed part of it. "auto": 0.002;
-        0.001 for ``init="latent"``.
-    warm_start : bool, default=False
-        Whether ``fit`` goes on with self-training of the fitted network and centroids.
-    dtype : {"float32", "float64"}, default="float32"
-        Numbers of the network; rows are converted.
-    device : str, default="auto"
-        Where the network is trained, by PyTorch's names. "auto": a GPU if PyTorch finds one.
-    random_state : int, RandomState instance or None, default=None
-        Determines all random draws. An integer makes results repeatable.
-    n_threads : int or None, default=1
-        Threads of PyTorch during the call; the last digits of results depend on their number, see
-        Notes. More are faster for wide networks and many features. None: as many as PyTorch is set
-        to. -1: all cores.
-    verbose : int, default=0
-        1 logs each phase, 2 each epoch, to the logger "polymeans" at level INFO.
+    %(training_parameters)s
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
         Nearest centroid of each row in the latent space, numbered in C order.
-    cluster_centers_ : ndarray of shape (n_clusters_, n_latent_)
-        Centroids in the latent space; formed at each access.
-    decoded_centroids_ : ndarray of shape (n_clusters_, n_features)
-        What the decoder makes of them; formed at each access.
-    protocentroids_ : list of p ndarray of shape (h_q, n_latent_)
-        The vectors all centroids are made of. What could be shifted from set to set is fixed as in
-        :class:`polymeans.KhatriRaoKMeans`.
-    protolabels_ : ndarray of shape (n_samples, p), int32
-        The protocentroid of each set a row's centroid is made of.
-    n_clusters_ : int
-        Number of centroids.
-    n_latent_ : int
-        Dimensions of the latent space.
-    inertia_ : float
-        Sum of the squared latent distances to the nearest centroids.
-    reconstruction_error_ : float
-        Mean squared error of an entry of the rows.
-    objective_ : float
-        Published loss of the clusters, a mean over rows, plus the weighted reconstruction error.
+    %(vectors)s
+    %(grid_vectors)s
+    %(fit_attributes)s
     n_parameters_ : int
         Numbers stored: those of the network and of the protocentroids.
-    compression_ : float
-        How many times more a dense network of the same sizes with free centroids would store.
-    history_ : ndarray
-        One record for each epoch: ``phase`` ("pretraining", "compression", "distillation" or
-        "self-training"), ``loss``, its parts ``clustering`` and ``reconstruction``, ``n_moved``
-        rows whose nearest centroid was another one when they were last seen, and ``seconds``. While
-        there are no centroids, ``clustering`` and ``n_moved`` are zero.
-    n_iter_ : int
-        Epochs of self-training.
-    start_labels_ : ndarray of shape (n_samples,), int32
-        Labels that training began with, as numbers of centroids.
-    start_source_ : str
-        Where they came from: "spectral" or "k-means" (of the graph), "given", "latent space" or
-        "warm start".
-    latent_maps_ : list of tuple
-        Name of a phase and the latent vectors of at most 500 rows after it; see
-        :func:`polymeans.deep.plot_latent_map`.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features seen during fit, where X has string names.
+    %(history_attributes)s
 
     See Also
     --------
@@ -148,20 +45,7 @@ class KhatriRaoIDEC(KhatriRaoCentroids):
     KhatriRaoDKM : Distances instead of soft assignments.
     polymeans.KhatriRaoKMeans : The same structure among the rows as they are.
 
-    Notes
-    -----
-    Batches, first weights and starts are drawn from ``random_state`` alone, and PyTorch's global
-    random numbers are left as they are. On a CPU, the same seed gives the same bits with
-    ``n_threads=1``, the default. With more threads PyTorch may add up in another order for another
-    number of threads; on a GPU, also from call to call.
-
-    Rows should have entries of about one: divide images by their largest value, standardize columns
-    of different units. If the loss diverges, the last state with a finite loss is kept, with
-    a ``ConvergenceWarning``; while the autoencoder is pretrained, that is an error.
-
-    References
-    ----------
-    .. [1] "Khatri-Rao Clustering for Data Summarization", sections 4 and 7.
+    %(notes_and_references)s
 
     Examples
     --------

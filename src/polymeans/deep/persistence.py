@@ -66,6 +66,20 @@ def to_arrays(model: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     See Also
     --------
     from_arrays : The way back.
+
+    Examples
+    --------
+    >>> from polymeans.deep import DKM, from_arrays, to_arrays
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(60, centers=[[0, 0], [5, 0], [0, 5]], random_state=0)
+    >>> quick = {"pretrain_epochs": 2, "distill_epochs": 20, "max_epochs": 1, "random_state": 0}
+    >>> model = DKM(3, hidden_sizes=(8,), n_latent=2, **quick).fit(X)
+    >>> arrays, values = to_arrays(model)
+    >>> values["class"]
+    'DKM'
+    >>> again = from_arrays(arrays, values)
+    >>> bool((again.predict(X) == model.labels_).all())
+    True
     """
     check_is_fitted(model)
     network, plan = model._network, model._fitted_plan
@@ -119,6 +133,21 @@ def from_arrays(
     -------
     model : DKM, IDEC, KhatriRaoDKM or KhatriRaoIDEC
         Fitted, with the same predictions to the last bit.
+
+    See Also
+    --------
+    to_arrays : Takes a model apart.
+
+    Examples
+    --------
+    >>> from polymeans.deep import DKM, from_arrays, to_arrays
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(60, centers=[[0, 0], [5, 0], [0, 5]], random_state=0)
+    >>> quick = {"pretrain_epochs": 2, "distill_epochs": 20, "max_epochs": 1, "random_state": 0}
+    >>> model = DKM(3, hidden_sizes=(8,), n_latent=2, **quick).fit(X)
+    >>> again = from_arrays(*to_arrays(model))
+    >>> again.n_parameters_ == model.n_parameters_, again.labels_.shape
+    (True, (60,))
     """
     if values.get("format") != _FORMAT or values.get("class") not in _CLASSES:
         raise ValueError(
@@ -183,6 +212,21 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     See Also
     --------
     load : The way back.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from polymeans.deep import DKM, load, save
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(60, centers=[[0, 0], [5, 0], [0, 5]], random_state=0)
+    >>> quick = {"pretrain_epochs": 2, "distill_epochs": 20, "max_epochs": 1, "random_state": 0}
+    >>> model = DKM(3, hidden_sizes=(8,), n_latent=2, **quick).fit(X)
+    >>> with TemporaryDirectory() as folder:
+    ...     save(model, Path(folder) / "blobs.safetensors")
+    ...     again = load(Path(folder) / "blobs.safetensors")
+    >>> bool((again.predict(X) == model.labels_).all())
+    True
     """
     files.save(model, path)
 
@@ -204,6 +248,26 @@ def load(path: str | PathLike[str], autoencoder: Any = None) -> Any:
     -------
     model : DKM, IDEC, KhatriRaoDKM or KhatriRaoIDEC
         Fitted, with the same predictions to the last bit.
+
+    See Also
+    --------
+    save : Writes the file.
+    polymeans.load : The same for the models of all estimators.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from polymeans.deep import DKM, load, save
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(60, centers=[[0, 0], [5, 0], [0, 5]], random_state=0)
+    >>> quick = {"pretrain_epochs": 2, "distill_epochs": 20, "max_epochs": 1, "random_state": 0}
+    >>> model = DKM(3, hidden_sizes=(8,), n_latent=2, **quick).fit(X)
+    >>> with TemporaryDirectory() as folder:
+    ...     save(model, Path(folder) / "blobs.safetensors")
+    ...     again = load(Path(folder) / "blobs.safetensors")
+    >>> bool((again.transform(X) == model.transform(X)).all())
+    True
     """
     given = {} if autoencoder is None else {"autoencoder": autoencoder}
     return files.read_model(path, **given).model

@@ -1,7 +1,7 @@
 """Exact labels of a few dense rows through a product of sparse factors.
 
 What :class:`polymeans.engine.factored_assigner.FactoredScores` prepares for each call takes longer
-than labelling a hundred rows. Here everything that follows from the factors is prepared once, and
+than labeling a hundred rows. Here everything that follows from the factors is prepared once, and
 nothing of it has the size of the table of centroids.
 """
 
@@ -24,25 +24,6 @@ _LONGEST = 1e140
 
 #: Centroids multiplied out at a time.
 _BLOCK = 64
-
-
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-
-
-def is_as_fitted(estimator: Any, X: Any) -> bool:
-    """Whether rows are as kernels take them: nothing is left to check but NaN and infinity.
-
-    False also if the estimator is not fitted or its features have names.
-    """
-    known = vars(estimator)
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in _FLOATS
-        and X.flags.c_contiguous
-        and "feature_names_in_" not in known
-        and X.shape[1] == known.get("n_features_in_")
-    )
 
 
 class FewRows:

@@ -21,6 +21,11 @@ def published_n_factors(shape: tuple[int, int]) -> int:
     int
         Number of factors.
 
+    See Also
+    --------
+    guaranteed_n_nonzeros : The published number of entries.
+    hierarchical_palm4msa : Finds so many factors.
+
     Examples
     --------
     >>> from polymeans.factorization import published_n_factors
@@ -86,6 +91,11 @@ def guaranteed_n_nonzeros(
     -------
     int
         At most k d, the size of the dense matrix.
+
+    See Also
+    --------
+    project_rows_and_columns : The projection it is about.
+    published_n_factors : The published number of factors.
 
     Examples
     --------

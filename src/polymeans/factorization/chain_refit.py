@@ -61,6 +61,11 @@ def refit(
     Factorization
         Its errors begin with that of the factors given, and never rise.
 
+    See Also
+    --------
+    prune_and_grow : Changes the pattern.
+    factorize : Uses both.
+
     Examples
     --------
     >>> import numpy as np

@@ -70,6 +70,11 @@ def prune_and_grow(
         Never worse than :func:`refit` of a start that meets the budget. Its errors are those of a
         refit, of the rounds, which may rise, and of another refit.
 
+    See Also
+    --------
+    refit : Values for a given pattern.
+    factorize : Uses both.
+
     Examples
     --------
     >>> import numpy as np

@@ -90,6 +90,12 @@ def factorize(
     Factorization
         ``factors`` from left to right, ``errors``, ``operator``.
 
+    See Also
+    --------
+    polymeans.QuickKMeans : Fits factors to rows instead of a matrix.
+    palm4msa : The published method.
+    Factorization : What it returns.
+
     Examples
     --------
     >>> import numpy as np

@@ -62,6 +62,11 @@ def hierarchical_palm4msa(
     Factorization
         Its errors are those of the iterations in which all factors were improved last.
 
+    See Also
+    --------
+    palm4msa : All factors at a time.
+    factorize : Our default, with smaller errors.
+
     Examples
     --------
     >>> from scipy.linalg import hadamard

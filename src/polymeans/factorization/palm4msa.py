@@ -79,6 +79,11 @@ def palm4msa(
     Factorization
         Factors of Frobenius norm 1 but the left one, which has the scale.
 
+    See Also
+    --------
+    hierarchical_palm4msa : Splits off one factor after the other.
+    factorize : Our default, with smaller errors.
+
     References
     ----------
     .. [1] L. Le Magoarou, R. Gribonval: Flexible multilayer sparse approximations of matrices and

@@ -38,6 +38,11 @@ def project_rows_and_columns(matrix: Any, per_row: int, per_column: int) -> NDAr
         With between ``max(m per_row, n per_column)`` and ``m per_row + n per_column`` non-zeros,
         unless the matrix has too few of them. Among equals, the first are kept.
 
+    See Also
+    --------
+    guaranteed_n_nonzeros : How many entries it leaves at least.
+    palm4msa : Uses it in each step.
+
     Examples
     --------
     >>> from polymeans.factorization import project_rows_and_columns

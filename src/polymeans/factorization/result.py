@@ -33,6 +33,22 @@ class Factorization:
     error_norm : float or None, default=None
         Root of the last of ``errors``, also where that is too small to be a float. None: computed
         from it.
+
+    See Also
+    --------
+    factorize : Makes it.
+    FastOperator : The product as an operator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans.factorization import factorize
+    >>> rng = np.random.default_rng(0)
+    >>> parts = rng.random((3, 40)) * (rng.random((3, 40)) < 0.3)
+    >>> target = rng.integers(0, 2, (20, 3)) @ parts
+    >>> found = factorize(target, n_nonzeros=100, random_state=0)
+    >>> len(found.factors) > 1, found.operator.shape, found.errors[-1] <= found.errors[0]
+    (True, (20, 40), np.True_)
     """
 
     factors: tuple[sp.csr_array, ...]

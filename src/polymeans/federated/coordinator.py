@@ -32,11 +32,56 @@ Check = Callable[[str, Totals], None]
 
 
 class TooFewSitesError(RuntimeError):
-    """Fewer sites than ``min_sites`` gave an answer that counts, several times in succession."""
+    """Fewer sites than ``min_sites`` gave an answer that counts, several times in succession.
+
+    See Also
+    --------
+    simulate : Raises it; ``min_sites`` says how many are needed.
+    Coordinator : Repeats a round a few times before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import TooFewSitesError, simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> try:
+    ...     simulate(KMeans(3), [X[:150], X[150:]], min_sites=2, dropout=1.0, random_state=0)
+    ... except TooFewSitesError as error:
+    ...     print(type(error).__name__)
+    TooFewSitesError
+    """
 
 
 class Transport(Protocol):
-    """How requests get to sites and replies back: in a process, by Flower, or in any other way."""
+    """How requests get to sites and replies back: in a process, by Flower, or in any other way.
+
+    See Also
+    --------
+    Coordinator : Asks sites through it.
+    run_federated : Runs a fit.
+    client_app, server_app : The same by Flower.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Coordinator, Site, run_federated
+    >>> class InOneProcess:
+    ...     def __init__(self, sites):
+    ...         self.sites = {site.name: site for site in sites}
+    ...         self.names = list(self.sites)
+    ...
+    ...     def exchange(self, requests):
+    ...         return [(name, self.sites[name].answer(asked)) for name, asked in requests.items()]
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> transport = InOneProcess([Site("north", X[:120]), Site("south", X[120:])])
+    >>> coordinator = Coordinator(transport, min_sites=2)
+    >>> model = run_federated(KMeans(3, init=X[:3]), coordinator)
+    >>> model.cluster_centers_.shape
+    (3, 2)
+    """
 
     @property
     def names(self) -> Sequence[str]:
@@ -64,10 +109,35 @@ class Coordinator:
     Parameters
     ----------
     transport : Transport
+        How requests get to sites and replies back.
     min_sites : int, default=1
         A round counts if so many sites have answered.
     secure : bool, default=False
         Totals come under masks; what single sites have added up is not known, nor checked.
+
+    See Also
+    --------
+    run_federated : Runs a fit through it.
+    Transport : How it reaches sites.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Coordinator, Site, run_federated
+    >>> class InOneProcess:
+    ...     def __init__(self, sites):
+    ...         self.sites = {site.name: site for site in sites}
+    ...         self.names = list(self.sites)
+    ...
+    ...     def exchange(self, requests):
+    ...         return [(name, self.sites[name].answer(asked)) for name, asked in requests.items()]
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> transport = InOneProcess([Site("north", X[:120]), Site("south", X[120:])])
+    >>> coordinator = Coordinator(transport, min_sites=2)
+    >>> model = run_federated(KMeans(3, init=X[:3]), coordinator)
+    >>> coordinator.rounds[-1].kind, coordinator.rounds[-1].present
+    ('step', ['north', 'south'])
     """
 
     def __init__(self, transport: Transport, min_sites: int = 1, secure: bool = False) -> None:
@@ -86,6 +156,17 @@ class Coordinator:
 
         Sites that do not answer are asked again; without an announcement they have no part in the
         run, since the server could not check what they say later.
+
+        Returns
+        -------
+        n_features : int
+            Width of the rows.
+        dtype : numpy.dtype
+            Type of the rows.
+        sparse : bool
+            Whether rows are CSR.
+        n_samples : int
+            Rows of all these sites.
         """
         for _ in range(_PATIENCE):
             missing = [name for name in self.transport.names if name not in self.announced]
@@ -124,7 +205,15 @@ class Coordinator:
         self.ask("keys", {"public_keys": public})
 
     def exclude(self, name: str, reason: str) -> None:
-        """Ask a site no more."""
+        """Ask a site no more.
+
+        Parameters
+        ----------
+        name : str
+            The site.
+        reason : str
+            What was wrong, for the history.
+        """
         self._refuse(name, reason)
         self.announced.pop(name, None)
 
@@ -158,7 +247,8 @@ class Coordinator:
 
         Returns
         -------
-        Answers
+        answers : Answers
+            Replies that count, and their totals.
         """
         all_sites = sorted(self.announced)
         names = all_sites
@@ -194,7 +284,19 @@ class Coordinator:
         found: dict[str, Any],
         check_reply: Callable[[str, Message], None],
     ) -> None:
-        """Ask sites that are not among those ``found`` yet, as often as others were."""
+        """Ask sites that are not among those ``found`` yet, as often as others were.
+
+        Parameters
+        ----------
+        kind : str
+            Name of the question.
+        payload : dict
+            The same for all sites.
+        found : dict
+            Replies so far, by the names of sites; further ones are added.
+        check_reply : callable
+            ``check_reply(name, reply)`` raises if a reply cannot be true.
+        """
         for _ in range(_PATIENCE - 1):
             missing = sorted(set(self.announced) - set(found))
             if not missing:
@@ -204,7 +306,13 @@ class Coordinator:
                 self._accept(name, reply, check_reply, answers)
 
     def show(self, frame: MeasuredFrame) -> None:
-        """Have rows seen through this frame from now on."""
+        """Have rows seen through this frame from now on.
+
+        Parameters
+        ----------
+        frame : MeasuredFrame
+            Units, origin and ladders of all rows.
+        """
         self._frame, self._frame_id, self._informed = (
             frame_message(frame),
             self._frame_id + 1,

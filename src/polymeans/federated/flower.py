@@ -41,7 +41,22 @@ def client_app(
 
     Returns
     -------
-    flwr.clientapp.ClientApp
+    app : flwr.clientapp.ClientApp
+        For a SuperNode to run.
+
+    See Also
+    --------
+    server_app : The other side.
+    Rules : What may leave a site.
+    simulate : Both sides in one process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans.federated import Rules, client_app
+    >>> app = client_app(  # doctest: +SKIP
+    ...     lambda context: np.load(context.node_config["rows"]), rules=Rules(min_count=10)
+    ... )
     """
     from flwr.app import Message as FlowerMessage
     from flwr.clientapp import ClientApp
@@ -82,11 +97,21 @@ def server_app(
     ----------
     estimator : estimator or callable
         Or ``estimator(context)`` that returns one, to read a run's configuration.
-    method, rounds, start, secure, privacy, as_published
-        See :func:`~polymeans.federated.simulate`.
+    method : {"exact", "local"}, default="exact"
+        See :func:`~polymeans.federated.simulate`, also for the parameters below.
+    rounds : int or None, default=None
+        Iterations at most. None: ``max_iter`` of the estimator ("local": 20 at most).
+    start : {"auto", "summaries", "k-means||"}, default="auto"
+        Where to begin, if ``init`` of the estimator is a name.
     min_sites : int or callable, default=2
         Nodes to wait for at the beginning, and those whose answers a round needs; or
         ``min_sites(context)``.
+    secure : bool, default=False
+        Sums leave sites under masks that cancel.
+    privacy : Privacy or None, default=None
+        Noise that the sites have agreed on.
+    as_published : bool, default=False
+        "local": FkM as published, with a server that starts anew in every round.
     timeout : float or callable, default=600
         Seconds that a round waits for replies, and who is later is absent in it; or
         ``timeout(context)``.
@@ -95,7 +120,23 @@ def server_app(
 
     Returns
     -------
-    flwr.serverapp.ServerApp
+    app : flwr.serverapp.ServerApp
+        For a SuperLink to run.
+
+    See Also
+    --------
+    client_app : The other side.
+    simulate : Both sides in one process.
+
+    Examples
+    --------
+    >>> import polymeans
+    >>> from polymeans.federated import server_app
+    >>> app = server_app(  # doctest: +SKIP
+    ...     polymeans.KMeans(10, random_state=0),
+    ...     min_sites=3,
+    ...     on_end=lambda run, context: polymeans.save(run.model, "model.safetensors"),
+    ... )
     """
     from flwr.serverapp import ServerApp
 

@@ -41,6 +41,24 @@ class Privacy:
         ``(rho + 2 sqrt(rho log(1 / delta)), delta)``-differential privacy for every ``delta``.
     rounds : int
         Rounds of the run, which all take place: stopping early would depend on the rows.
+
+    See Also
+    --------
+    Rules : What else a site insists on.
+    simulate : Takes it as ``privacy``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Privacy, simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> privacy = Privacy(radius=8.0, rho=50.0, rounds=5)
+    >>> sites = [X[::2], X[1::2]]
+    >>> run = simulate(KMeans(3, random_state=0), sites, privacy=privacy, random_state=0)
+    >>> run.model.cluster_centers_.shape
+    (3, 2)
     """
 
     radius: float
@@ -53,7 +71,18 @@ class Privacy:
         check_integer("rounds", self.rounds, 1)
 
     def epsilon(self, delta: float = 1e-6) -> float:
-        """The ``epsilon`` of ``(epsilon, delta)``-differential privacy that the budget implies."""
+        """The ``epsilon`` of ``(epsilon, delta)``-differential privacy that the budget implies.
+
+        Parameters
+        ----------
+        delta : float, default=1e-6
+            Between 0 and 1.
+
+        Returns
+        -------
+        epsilon : float
+            For the whole run.
+        """
         return self.rho + 2 * float(np.sqrt(self.rho * np.log(1 / delta)))
 
     @property
@@ -62,7 +91,18 @@ class Privacy:
         return float(np.sqrt(self.rounds / (2 * _COUNT_SHARE * self.rho)))
 
     def sum_scale(self, n_sets: int = 1) -> float:
-        """The same on each entry of a sum, for centroids made of so many protocentroids."""
+        """Standard deviation of the noise on each entry of a sum.
+
+        Parameters
+        ----------
+        n_sets : int, default=1
+            Protocentroids that a centroid is made of.
+
+        Returns
+        -------
+        scale : float
+            In the units of the rows.
+        """
         share = 1 - _COUNT_SHARE
         return self.radius * float(np.sqrt(n_sets * self.rounds / (2 * share * self.rho)))
 
@@ -72,7 +112,18 @@ class Privacy:
         return float(2.0 ** (np.ceil(np.log2(self.radius)) - GRID_BITS))
 
     def clipped(self, rows: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Rows within the ball, on the grid."""
+        """Rows within the ball, on the grid.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples, n_features)
+            They are not changed.
+
+        Returns
+        -------
+        clipped : ndarray of shape (n_samples, n_features)
+            Longer rows are shortened to the radius.
+        """
         wide = rows.astype(np.float64)
         largest = np.abs(wide).max(axis=1, initial=0.0)
         scale = np.where(largest > 0, largest, 1.0)

@@ -9,7 +9,48 @@ from numpy.typing import NDArray
 
 @dataclass
 class Round:
-    """One exchange between the server and its sites."""
+    """One exchange between the server and its sites.
+
+    Parameters
+    ----------
+    number : int
+        Rounds before it.
+    kind : str
+        What was asked.
+    bytes_up : int
+        Bytes of all replies, refused ones included.
+    bytes_down : int
+        Bytes of all requests.
+    present : list of str
+        Sites whose replies count.
+    absent : list of str
+        Sites that did not answer.
+    refused : dict of str to str
+        Sites whose replies do not count, and what was wrong.
+    n_suppressed : int
+        Vectors of all sites with fewer rows than ``min_count``.
+    n_left_out : int
+        Their rows.
+    inertia : float
+        Inertia of the rows of those present; NaN if it is not known.
+
+    See Also
+    --------
+    FederatedRun : Has one of them for each exchange.
+    simulate : Makes a run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> run = simulate(KMeans(3, random_state=0), [X[:50], X[50:120], X[120:]], random_state=0)
+    >>> last = run.rounds[-1]
+    >>> last.present, last.absent, last.refused
+    (['site-0', 'site-1', 'site-2'], [], {})
+    """
 
     number: int
     kind: str  #: what was asked

@@ -24,7 +24,31 @@ Dropout = Callable[[int, str, str], bool]
 
 @dataclass
 class FederatedRun:
-    """The outcome of a federated fit."""
+    """The outcome of a federated fit.
+
+    Parameters
+    ----------
+    model : estimator
+        The fitted estimator, without labels of rows.
+    rounds : list of Round
+        Who was there in each round, who was not, what was refused and why.
+
+    See Also
+    --------
+    simulate : Makes it.
+    Round : One exchange of the run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> run = simulate(KMeans(3, random_state=0), [X[:50], X[50:120], X[120:]], random_state=0)
+    >>> run.model.cluster_centers_.shape, run.bytes_up > 0, len(run.history) == len(run.rounds)
+    ((3, 2), True, True)
+    """
 
     model: Any  #: the fitted estimator, without labels of rows
     rounds: list[Round]  #: who was there in each round, who was not, what was refused and why
@@ -146,6 +170,12 @@ def simulate(
     FederatedRun
         With ``model``, ``history`` and ``rounds``.
 
+    See Also
+    --------
+    client_app, server_app : The same with real sites, by Flower.
+    run_federated : The same over a transport of your own.
+    FederatedRun : What it returns.
+
     Examples
     --------
     >>> import numpy as np
@@ -195,9 +225,54 @@ def run_federated(
     privacy: Privacy | None = None,
     as_published: bool = False,
 ) -> Any:
-    """A run over any transport; the fitted model.
+    """Fit an estimator to the rows of sites that any transport reaches.
 
-    Parameters are those of :func:`simulate`; ``privacy`` is what the sites have agreed on.
+    Parameters
+    ----------
+    estimator : KMeans, KhatriRaoKMeans, L1KMeans or QuickKMeans
+        Its parameters; it is not changed.
+    coordinator : Coordinator
+        Asks the sites.
+    method : {"exact", "local"}, default="exact"
+        See :func:`~polymeans.federated.simulate`, also for the parameters below.
+    rounds : int or None, default=None
+        Iterations at most. None: ``max_iter`` of the estimator ("local": 20 at most).
+    start : {"auto", "summaries", "k-means||"}, default="auto"
+        Where to begin, if ``init`` of the estimator is a name.
+    privacy : Privacy or None, default=None
+        Noise that the sites have agreed on.
+    as_published : bool, default=False
+        "local": FkM as published, with a server that starts anew in every round.
+
+    Returns
+    -------
+    model : estimator
+        Fitted, without labels of rows.
+
+    See Also
+    --------
+    simulate : The same with sites in one process.
+    Coordinator : Asks the sites.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Coordinator, Site, run_federated
+    >>> class InOneProcess:
+    ...     def __init__(self, sites):
+    ...         self.sites = {site.name: site for site in sites}
+    ...         self.names = list(self.sites)
+    ...
+    ...     def exchange(self, requests):
+    ...         return [(name, self.sites[name].answer(asked)) for name, asked in requests.items()]
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> transport = InOneProcess([Site("north", X[:120]), Site("south", X[120:])])
+    >>> coordinator = Coordinator(transport, min_sites=2)
+    >>> model = run_federated(KMeans(3, init=X[:3]), coordinator)
+    >>> central = KMeans(3, init=X[:3]).fit(X)
+    >>> bool((model.cluster_centers_ == central.cluster_centers_).all())
+    True
     """
     from polymeans.federated.exact import fit_exactly
     from polymeans.federated.local import fit_locally

@@ -46,6 +46,23 @@ class Rules:
         have no mask.
     privacy : Privacy or None, default=None
         Totals leave only with noise, within this budget.
+
+    See Also
+    --------
+    Site : Obeys them.
+    Privacy : Noise on what leaves a site.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Rules, Site, simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> strict = Rules(min_count=10)
+    >>> sites = [Site("a", X[:150], rules=strict, seed=0), Site("b", X[150:], rules=strict, seed=1)]
+    >>> simulate(KMeans(3, random_state=0), sites, random_state=0).model.cluster_centers_.shape
+    (3, 2)
     """
 
     min_count: int = 1
@@ -70,13 +87,32 @@ class Site:
     name : str
         Never changes in a run; no other site has it.
     rows : ndarray or CSR of shape (n_samples, n_features)
+        They stay here.
     weights : array-like of shape (n_samples,), default=None
         None: all are one.
     rules : Rules, default=Rules()
+        What may leave the site.
     seed : int or None, default=None
         Of what is drawn here: candidates for a start, local k-means. None: not repeatable.
     memory : dict, default={}
         What an earlier process of this site has left.
+
+    See Also
+    --------
+    Rules : What may leave it.
+    simulate : Takes a sequence of sites.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans
+    >>> from polymeans.federated import Site, simulate
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    >>> X[:100] += 5
+    >>> sites = [Site("north", X[:120], seed=0), Site("south", X[120:], seed=1)]
+    >>> run = simulate(KMeans(3, random_state=0), sites, random_state=0)
+    >>> run.rounds[0].present
+    ['north', 'south']
     """
 
     name: str
@@ -134,15 +170,47 @@ class Site:
     # --- what queries use --------------------------------------------------------------------
 
     def raw(self) -> RawBlock:
-        """The rows as they are."""
+        """The rows as they are.
+
+        Returns
+        -------
+        rows : RawBlock
+            With their weights.
+        """
         return RawBlock(self.rows, self.weights)
 
     def survey(self, scaling: Scaling, n_samples: int, assumed: bool) -> Survey:
-        """What one look at the rows finds."""
+        """What one look at the rows finds.
+
+        Parameters
+        ----------
+        scaling : Scaling
+            Units of values and weights.
+        n_samples : int
+            Rows of all sites.
+        assumed : bool
+            Whether the scaling is only a guess: if values are extreme, nothing is added up.
+
+        Returns
+        -------
+        survey : Survey
+            Ranges, counts and norms.
+        """
         return survey_block(self.raw(), Kept(0, self.n_samples), scaling, n_samples, assumed)
 
     def block(self, request: Message) -> Block:
-        """The rows through the frame that a request is about."""
+        """The rows through the frame that a request is about.
+
+        Parameters
+        ----------
+        request : dict
+            A message of the server.
+
+        Returns
+        -------
+        block : DenseBlock or SparseBlock
+            Rows, weights and norms.
+        """
         frame_id = int(request["frame_id"])
         if "frame" in request:
             self.memory["frame"], self.memory["frame_id"] = request["frame"], frame_id
@@ -162,7 +230,18 @@ class Site:
         return self._frame[2]
 
     def rng(self, *keys: Any) -> np.random.Generator:
-        """Random numbers for a purpose: other ones for each site and each of the keys."""
+        """Random numbers for a purpose: other ones for each site and each of the keys.
+
+        Parameters
+        ----------
+        *keys : object
+            What the numbers are for.
+
+        Returns
+        -------
+        rng : numpy.random.Generator
+            Repeatable if the site has a seed.
+        """
         if self.seed is None:
             return np.random.default_rng()
         text = "|".join(map(str, (self.name, *keys))).encode()
@@ -170,7 +249,20 @@ class Site:
         return np.random.default_rng([self.seed, int.from_bytes(digest[:8], "big")])
 
     def protected(self, request: Message, totals: Totals) -> Message:
-        """Totals as they may leave: packed, or all together under masks."""
+        """Totals as they may leave: packed, or all together under masks.
+
+        Parameters
+        ----------
+        request : dict
+            A message of the server.
+        totals : dict of ndarray
+            Exact sums by name.
+
+        Returns
+        -------
+        reply : dict
+            The message that leaves.
+        """
         if not self.rules.secure:
             return {"totals": {name: packed_integers(part) for name, part in totals.items()}}
         others = [name for name in request.get("participants", []) if name != self.name]

@@ -7,7 +7,7 @@ from polymeans.codebooks.base import BaseCodebook
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.blocks import Block
 from polymeans.engine.distances import own_distances
-from polymeans.engine.labelling import label_block
+from polymeans.engine.labeling import label_block
 from polymeans.engine.survey import glance
 from polymeans.federated.messages import Message, packed_integers
 from polymeans.federated.site import RefusedError, Site

@@ -54,6 +54,22 @@ class Decomposition:
         Share of the weighted variance of the centroids that the grid explains, at most 1.
     history : ndarray
         Error after each step of the best start; never rises.
+
+    See Also
+    --------
+    polymeans.decompose_centroids : Makes it.
+    diagnose_centroids : Whether the share explained is more than chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import decompose_centroids
+    >>> rows, columns = np.array([[0.0, 0], [0, 10]]), np.array([[1.0, 0], [2, 0], [5, 0]])
+    >>> centers = (rows[:, None] + columns).reshape(6, 2)[[3, 1, 5, 0, 2, 4]]
+    >>> found = decompose_centroids(centers, (2, 3), random_state=0)
+    >>> i, j = np.unravel_index(found.cells, (2, 3))
+    >>> np.allclose(found.protocentroids[0][i] + found.protocentroids[1][j], centers)
+    True
     """
 
     protocentroids: list[NDArray[np.float64]]

@@ -49,6 +49,20 @@ class Evidence:
         ``(share - chance) / (1 - chance)``: one for an exact grid, zero for chance.
     p_value : float
         How often chance explains at least as much, ``(1 + #{chance >= share}) / (1 + n_null)``.
+
+    See Also
+    --------
+    StructureReport : Has one of them for sums and one for products.
+    polymeans.diagnose_structure : Finds both.
+
+    Examples
+    --------
+    >>> from polymeans import diagnose_structure
+    >>> from polymeans.datasets import make_khatri_rao
+    >>> X, *_ = make_khatri_rao(100, (2, 2), n_features=8, random_state=0)
+    >>> report = diagnose_structure(X, (2, 2), random_state=0)
+    >>> report.additive.share > report.additive.chance, report.additive.p_value
+    (True, 0.05)
     """
 
     share: float
@@ -78,6 +92,21 @@ class StructureReport:
         For sums.
     multiplicative : Evidence
         For products.
+
+    See Also
+    --------
+    polymeans.diagnose_structure : Makes it from rows.
+    diagnose_centroids : Makes it from centroids.
+    Evidence : What speaks for each kind of grid.
+
+    Examples
+    --------
+    >>> from polymeans import diagnose_structure
+    >>> from polymeans.datasets import make_khatri_rao
+    >>> X, *_ = make_khatri_rao(100, (2, 2), n_features=8, random_state=0)
+    >>> report = diagnose_structure(X, (2, 2), random_state=0)
+    >>> report.verdict, report.n_protocentroids, report.strength > 0.9
+    ('additive', (2, 2), True)
     """
 
     verdict: str

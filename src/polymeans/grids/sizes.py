@@ -121,6 +121,11 @@ def n_sets_bounds(n_clusters: int, min_size: int = 2) -> tuple[int, int]:
     fewest, enough : int
         Bounds of the number of sets, both included.
 
+    See Also
+    --------
+    largest_grid : The grid with the most cells for a number of vectors.
+    polymeans.balanced_sizes : Sizes of a grid for a number of clusters.
+
     Examples
     --------
     >>> from polymeans.grids import n_sets_bounds

@@ -36,6 +36,11 @@ def assign(model: Any, frame: Any, column: str = "cluster") -> Any:
     frame : DataFrame
         A new frame of the same library; the given one is not changed.
 
+    See Also
+    --------
+    relabel : Clusters in the order of size, so that columns of two fits can be compared.
+    describe : A table of the clusters themselves.
+
     Examples
     --------
     >>> import pandas as pd

@@ -49,6 +49,11 @@ class ChoiceOfKDisplay(Display):
     figure_ : matplotlib Figure
         Where they are.
 
+    See Also
+    --------
+    polymeans.choose_n_clusters : Finds what is drawn.
+    ElbowDisplay : Inertia alone.
+
     Examples
     --------
     >>> from sklearn.datasets import make_blobs

@@ -50,6 +50,11 @@ class ClusterMapDisplay(Display):
     figure_ : matplotlib Figure
         Where they are.
 
+    See Also
+    --------
+    SilhouetteDisplay : How well each row suits its cluster.
+    polymeans.report : A page with the same map.
+
     Examples
     --------
     >>> from matplotlib.figure import Figure

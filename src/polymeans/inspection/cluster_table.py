@@ -39,6 +39,22 @@ class FeatureDifference:
         Mean of the cluster's rows.
     overall : float
         Mean of all rows.
+
+    See Also
+    --------
+    ClusterRow : The cluster that it belongs to.
+    polymeans.describe : Finds the most distinctive ones.
+
+    Examples
+    --------
+    >>> from polymeans import KMeans, describe
+    >>> from sklearn.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = KMeans(3, n_init=10, random_state=0).fit(iris.data)
+    >>> table = describe(model, iris.data, iris.feature_names, iris.target_names[iris.target])
+    >>> feature = table.rows[1].features[0]
+    >>> feature.name, round(feature.difference, 1), round(feature.mean, 2)
+    ('petal length (cm)', -1.3, 1.46)
     """
 
     name: str
@@ -80,6 +96,22 @@ class ClusterRow:
         Numbers of the rows nearest to the centroid, the nearest first.
     suspects : tuple of int
         Numbers of the rows farthest from it, the farthest first.
+
+    See Also
+    --------
+    polymeans.describe : Makes a table of them.
+    FeatureDifference : What is said about a feature of a cluster.
+
+    Examples
+    --------
+    >>> from polymeans import KMeans, describe
+    >>> from sklearn.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = KMeans(3, n_init=10, random_state=0).fit(iris.data)
+    >>> table = describe(model, iris.data, iris.feature_names, iris.target_names[iris.target])
+    >>> row = table.rows[1]
+    >>> row.size, round(row.share, 2), row.nearest, row.features[0].name
+    (50, 0.33, 0, 'petal length (cm)')
     """
 
     clustering: str
@@ -111,6 +143,24 @@ class Crosstab:
         Its values, sorted; missing ones last, as "missing".
     weights : ndarray of shape (n_clusters, n_values)
         Total weight of the rows; their number without weights.
+
+    See Also
+    --------
+    polymeans.describe : Makes one for each column of ``y``.
+    polymeans.metrics.purity : How much clusters and classes agree, as a number.
+
+    Examples
+    --------
+    >>> from polymeans import KMeans, describe
+    >>> from sklearn.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = KMeans(3, n_init=10, random_state=0).fit(iris.data)
+    >>> table = describe(model, iris.data, iris.feature_names, iris.target_names[iris.target])
+    >>> crosstab = table.crosstabs[0]
+    >>> crosstab.values
+    ('setosa', 'versicolor', 'virginica')
+    >>> crosstab.weights.astype(int).tolist()
+    [[0, 48, 14], [50, 0, 0], [0, 2, 36]]
     """
 
     clustering: str
@@ -145,6 +195,22 @@ class ClusteringSummary:
         Explained over unexplained scatter; the larger, the better.
     davies_bouldin : float or None
         Spreads over separation; the smaller, the better.
+
+    See Also
+    --------
+    polymeans.describe : Makes a table with one of them for each grouping.
+    polymeans.metrics.centroid_quality : Where the last three figures come from.
+
+    Examples
+    --------
+    >>> from polymeans import KMeans, describe
+    >>> from sklearn.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = KMeans(3, n_init=10, random_state=0).fit(iris.data)
+    >>> table = describe(model, iris.data, iris.feature_names, iris.target_names[iris.target])
+    >>> summary = table.clusterings[0]
+    >>> summary.name, summary.n_clusters, summary.metric, round(summary.davies_bouldin, 2)
+    ('clusters', 3, 'euclidean', 0.66)
     """
 
     name: str
@@ -181,6 +247,24 @@ class ClusterTable:
         What could not be said, and why.
     frame_library : str or None
         Library of the frame that was described.
+
+    See Also
+    --------
+    polymeans.describe : Makes it.
+    ClusterRow : What is said about a cluster.
+    ClusteringSummary : What is said about a grouping.
+
+    Examples
+    --------
+    >>> from polymeans import KMeans, describe
+    >>> from sklearn.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = KMeans(3, n_init=10, random_state=0).fit(iris.data)
+    >>> table = describe(model, iris.data, iris.feature_names, iris.target_names[iris.target])
+    >>> len(table), table.model, [row.size for row in table]
+    (3, 'KMeans', [62, 50, 38])
+    >>> table.of("clusters")[1].features[0].name
+    'petal length (cm)'
     """
 
     rows: tuple[ClusterRow, ...]

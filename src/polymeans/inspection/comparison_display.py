@@ -32,6 +32,22 @@ class ComparisonDisplay(Display):
         The axes.
     figure_ : matplotlib Figure
         Where they are.
+
+    See Also
+    --------
+    polymeans.compare : Finds what is drawn.
+    plot_tradeoff : Inertia against the numbers stored, for models that you have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from polymeans import compare
+    >>> X = np.random.default_rng(0).normal(size=(80, 2)) + np.repeat([[0], [8]], 40, axis=0)
+    >>> result = compare(X, 4, n_runs=1, random_state=0)
+    >>> display = result.plot(ax=Figure().add_subplot())
+    >>> display.ax_.get_xscale(), display.best
+    ('log', 'KMeans/k')
     """
 
     def __init__(self, table: NDArray[Any], best: str | None = None) -> None:

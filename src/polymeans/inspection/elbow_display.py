@@ -35,6 +35,11 @@ class ElbowDisplay(Display):
     figure_ : matplotlib Figure
         Where they are.
 
+    See Also
+    --------
+    polymeans.choose_n_clusters : Finds what is drawn.
+    ChoiceOfKDisplay : What all criteria say.
+
     Examples
     --------
     >>> from matplotlib.figure import Figure

@@ -41,6 +41,17 @@ class MemoryEstimate:
         What a fit adds to them at its peak.
     model : int
         What the fitted model keeps: its numbers and the labels of the rows.
+
+    See Also
+    --------
+    polymeans.memory_estimate : Makes it.
+
+    Examples
+    --------
+    >>> from polymeans import KMeans, memory_estimate
+    >>> estimate = memory_estimate((1_000_000, 50), KMeans(100), dtype="float32")
+    >>> estimate.rows, estimate.model
+    (200000000, 4020000)
     """
 
     rows: int
@@ -95,6 +106,11 @@ def memory_estimate(
     -------
     estimate : MemoryEstimate
         Bytes of the rows, of what a fit adds at its peak, and of the model.
+
+    See Also
+    --------
+    polymeans.blocks : Readers of files that are larger than memory.
+    polymeans.inspection.MemoryEstimate : What it returns.
 
     Examples
     --------

@@ -28,6 +28,11 @@ class ConvergenceDisplay(Display):
     figure_ : matplotlib Figure
         Where they are.
 
+    See Also
+    --------
+    plot_convergence : The same for models that you have.
+    ClusterSizesDisplay : What the fit has led to.
+
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -107,6 +112,11 @@ class ClusterSizesDisplay(Display):
         The axes.
     figure_ : matplotlib Figure
         Where they are.
+
+    See Also
+    --------
+    plot_cluster_sizes : The same as a function.
+    polymeans.describe : Sizes as a table.
 
     Examples
     --------

@@ -22,6 +22,20 @@ class NearestSamples(NamedTuple):
         Numbers of rows, the nearest first; -1 where a cluster has fewer rows.
     distances : ndarray of shape (n_clusters, n)
         Their distances to the centroid; infinite where a cluster has fewer rows.
+
+    See Also
+    --------
+    polymeans.nearest_samples : Makes it.
+    polymeans.describe : Also the farthest rows, and what sets clusters apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import KMeans, nearest_samples
+    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [12.0], [11.0]])
+    >>> found = nearest_samples(KMeans(2, random_state=0).fit(X), X, 4)
+    >>> found.indices[:, 0].tolist(), found.distances[:, 0].tolist(), found.indices[0, 3]
+    ([5, 1], [0.0, 0.0], np.int64(-1))
     """
 
     indices: NDArray[np.int64]

@@ -47,6 +47,11 @@ def relabel(model: Any, label_order: Any = "size") -> Any:
         one, and a new last step. Rows that are equally far from two centroids may change cluster:
         ties go to the lower number.
 
+    See Also
+    --------
+    assign : Labels beside the columns of a frame.
+    polymeans.inspection.plot_matched_centroids : Centroids of two models beside each other.
+
     Examples
     --------
     >>> import numpy as np

@@ -44,6 +44,11 @@ class SilhouetteDisplay(Display):
     figure_ : matplotlib Figure
         Where they are.
 
+    See Also
+    --------
+    polymeans.metrics.centroid_quality : Simplified silhouettes as numbers.
+    ClusterMapDisplay : The rows on a map.
+
     Examples
     --------
     >>> from matplotlib.figure import Figure

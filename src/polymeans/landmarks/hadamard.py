@@ -127,6 +127,11 @@ class HadamardNystroem(LandmarkFeatures):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, where X has string names.
 
+    See Also
+    --------
+    ClusterNystroem : Landmarks that are centroids.
+    nystroem_error : How far the approximation is from the kernel.
+
     References
     ----------
     S. Si, C.-J. Hsieh, I. Dhillon, "Computationally efficient Nyström approximation using fast

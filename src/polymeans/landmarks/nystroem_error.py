@@ -35,6 +35,11 @@ def nystroem_error(
     error : float
         In Frobenius norm; 0 where K is zero.
 
+    See Also
+    --------
+    ClusterNystroem : Features whose products approximate a kernel.
+    HadamardNystroem : The same with fast landmarks.
+
     Examples
     --------
     >>> import numpy as np

@@ -92,6 +92,12 @@ class ClusterKNeighborsClassifier(ClassifierMixin, _WeightedNeighbors):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, where X has string names.
 
+    See Also
+    --------
+    ClusterKNeighborsRegressor : Numbers instead of classes.
+    ClusterNeighbors : The neighbors themselves.
+    sklearn.neighbors.KNeighborsClassifier : Exact neighbors by brute force or trees.
+
     Examples
     --------
     >>> from polymeans import KMeans
@@ -210,6 +216,12 @@ class ClusterKNeighborsRegressor(RegressorMixin, _WeightedNeighbors):
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of features seen during fit, where X has string names.
+
+    See Also
+    --------
+    ClusterKNeighborsClassifier : Classes instead of numbers.
+    ClusterNeighbors : The neighbors themselves.
+    sklearn.neighbors.KNeighborsRegressor : Exact neighbors by brute force or trees.
 
     Examples
     --------

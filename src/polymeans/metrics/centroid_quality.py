@@ -62,6 +62,19 @@ class CentroidQuality:
         The nearest other centroid of each; -1 if there is only one.
     separation : ndarray of shape (n_clusters,)
         Distance to it; 0 if there is only one.
+
+    See Also
+    --------
+    centroid_quality : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans.metrics import centroid_quality
+    >>> X = np.array([[0.0], [2.0], [10.0], [12.0]])
+    >>> quality = centroid_quality(X, [[1.0], [11.0]])
+    >>> quality.weight, quality.mean_distance, quality.separation
+    (array([2., 2.]), array([1., 1.]), array([10., 10.]))
     """
 
     weight: NDArray[np.float64]
@@ -119,6 +132,11 @@ def centroid_quality(
     -------
     quality : CentroidQuality
         Measures of all clusters together and of each cluster.
+
+    See Also
+    --------
+    polymeans.describe : These figures and what sets clusters apart.
+    sklearn.metrics.silhouette_score : Silhouettes from distances between all rows.
 
     Examples
     --------

@@ -28,6 +28,11 @@ def parameter_ratio(model: Any) -> float:
     ratio : float
         1 for free centroids, less for a codebook that is smaller.
 
+    See Also
+    --------
+    polymeans.compare : Structures beside each other under equal budgets.
+    polymeans.inspection.plot_tradeoff : Inertia against the numbers stored.
+
     Examples
     --------
     >>> import numpy as np

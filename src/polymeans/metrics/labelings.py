@@ -32,6 +32,18 @@ class LabelingsConfusion:
         Known labelings that have a partner, in rising order.
     pred_columns : ndarray of shape (min(n_true, n_pred),)
         Their partners among the found labelings.
+
+    See Also
+    --------
+    labelings_confusion : Makes it.
+
+    Examples
+    --------
+    >>> from polymeans.metrics import labelings_confusion
+    >>> known = [["red", "disk"], ["red", "ring"], ["blue", "disk"], ["blue", "ring"]]
+    >>> confusion = labelings_confusion(known, [[0, 1], [1, 1], [0, 2], [1, 2]])
+    >>> confusion.true_columns, confusion.pred_columns
+    (array([0, 1]), array([1, 0]))
     """
 
     scores: NDArray[np.float64]

@@ -25,6 +25,17 @@ class PairScores(NamedTuple):
         Share of the pairs together in a known labeling that are together in a found one.
     f1 : float
         Harmonic mean of both.
+
+    See Also
+    --------
+    pair_scores : Makes it.
+
+    Examples
+    --------
+    >>> from polymeans.metrics import pair_scores
+    >>> scores = pair_scores([0, 0, 1, 1], [0, 0, 0, 1])
+    >>> round(scores.precision, 2), scores.recall, scores.f1
+    (0.33, 0.5, 0.4)
     """
 
     precision: float

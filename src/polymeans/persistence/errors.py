@@ -12,4 +12,24 @@ class ModelFileError(ValueError):
     as elsewhere in Python.
 
     **Cost.** None.
+
+    See Also
+    --------
+    polymeans.load : Raises it.
+    polymeans.save : Writes files that can be loaded.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import polymeans
+    >>> from polymeans.persistence import ModelFileError
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.safetensors"
+    ...     _ = path.write_bytes(b"no model")
+    ...     try:
+    ...         polymeans.load(path)
+    ...     except ModelFileError as error:
+    ...         print(type(error).__name__)
+    ModelFileError
     """

@@ -24,6 +24,21 @@ class Report:
     ----------
     summary : dict
         Content, as ``polymeans.reporting.SCHEMA`` describes it.
+
+    See Also
+    --------
+    polymeans.report : Makes it.
+    polymeans.describe : The table of clusters alone.
+
+    Examples
+    --------
+    >>> from polymeans import KMeans, report
+    >>> from sklearn.datasets import load_iris
+    >>> iris = load_iris()
+    >>> model = KMeans(3, random_state=0).fit(iris.data)
+    >>> found = report(model, iris.data, iris.feature_names, title="Iris")
+    >>> found.markdown().splitlines()[0]
+    '# Iris'
     """
 
     def __init__(self, summary: dict[str, Any]) -> None:

@@ -62,6 +62,23 @@ class ChoiceOfK:
         Fitted to all rows with ``best_`` clusters.
     seconds_ : float
         Time of the whole search.
+
+    See Also
+    --------
+    choose_n_clusters : Makes it.
+    polymeans.inspection.ChoiceOfKDisplay : What all criteria say, in one picture.
+    polymeans.inspection.ElbowDisplay : Inertia against the number of clusters.
+
+    Examples
+    --------
+    >>> from polymeans import choose_n_clusters
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> choice = choose_n_clusters(X, 6, random_state=0)
+    >>> choice.best_, choice.best_estimator_.predict(X[:2]).shape
+    (3, (2,))
+    >>> choice.table_["n_clusters"]
+    array([1, 2, 3, 4, 5, 6])
     """
 
     best_: int | None

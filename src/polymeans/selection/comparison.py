@@ -71,6 +71,20 @@ class Comparison:
         Rows that were used.
     seconds_ : float
         Time of the whole comparison.
+
+    See Also
+    --------
+    compare : Makes it.
+    polymeans.inspection.ComparisonDisplay : Inertia against numbers stored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polymeans import compare
+    >>> X = np.random.default_rng(0).normal(size=(80, 2)) + np.repeat([[0], [8]], 40, axis=0)
+    >>> result = compare(X, 4, n_runs=1, random_state=0)
+    >>> result.best_, result.agreement_.shape == (len(result.table_), len(result.table_))
+    ('KMeans/k', True)
     """
 
     best_: str | None

@@ -51,6 +51,20 @@ class Stability:
         What differed from fit to fit.
     estimator_ : estimator
         The first fit: to all rows.
+
+    See Also
+    --------
+    stability : Makes it.
+    polymeans.report : Shows it, with ``stability=``.
+
+    Examples
+    --------
+    >>> from polymeans import KMeans, stability
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> found = stability(KMeans(3), X, 5, random_state=0)
+    >>> found.per_cluster_, found.scores_.shape
+    (array([1., 1., 1.]), (5, 5))
     """
 
     mean_: float
@@ -142,6 +156,12 @@ def stability(
     -------
     result : Stability
         ``mean_``, ``scores_`` of all pairs of fits, and ``per_cluster_``.
+
+    See Also
+    --------
+    choose_n_clusters : Stability is one of its criteria.
+    compare : Fits of other structures to the same rows.
+    report : Shows it, with ``stability=``.
 
     References
     ----------

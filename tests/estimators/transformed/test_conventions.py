@@ -126,7 +126,7 @@ def test_dtypes(rows, dtype):
 def test_input_is_never_modified(text, embedding, kind):
     X, start = text
     X = X.toarray() if kind == "dense" else X.copy()
-    X *= 3.0  # not of length one, so that there would be something to normalise
+    X *= 3.0  # not of length one, so that there would be something to normalize
     before, weights = X.copy(), np.random.default_rng(0).random(120)
     held = weights.copy(), start.copy()
     arrays = [X] if kind == "dense" else [X.data, X.indices, X.indptr]

@@ -308,7 +308,7 @@ def test_identical_rows_are_no_bad_kernel(kernel):
     ("kernel", "embedding"),
     [("linear", "svd"), ("linear", None), ("rbf", "svd"), ("rbf", None), (None, None)],
 )
-def test_identical_rows_are_no_bad_kernel_once_centred(kernel, embedding):
+def test_identical_rows_are_no_bad_kernel_once_centered(kernel, embedding):
     check_identical_rows(kernel=kernel, embedding=embedding, metric="euclidean")
 
 

@@ -1,4 +1,4 @@
-"""What TransformedKMeans minimises: the paper's problem, its reduction, its limits, its steps."""
+"""What TransformedKMeans minimizes: the paper's problem, its reduction, its limits, its steps."""
 
 import numpy as np
 import pytest

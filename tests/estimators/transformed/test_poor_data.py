@@ -77,7 +77,7 @@ def test_lanczos_takes_rows_without_spread(embedding, value):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_identical_rows_are_predicted_as_they_were_labelled():
+def test_identical_rows_are_predicted_as_they_were_labeled():
     for seed in range(20):
         X = np.tile(np.random.default_rng(seed).normal(size=(1, 7)), (5, 1))
         model = TransformedKMeans(4, rho=1.0, embedding="svd", metric="cosine", init="mixed")
