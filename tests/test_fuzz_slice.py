@@ -21,7 +21,7 @@ from tests.marks import long  # noqa: E402
 SEED, N_PROBLEMS, N_PARTS = 15, 400, 8
 
 #: Parts of the default run; ``pytest -m long`` has the others.
-N_SHORT = 2
+N_SHORT = 1
 
 #: Sizes that take seconds, and areas that draw or compile much, are left to the fuzzer itself.
 _LARGE = {"threaded", "fast path"}

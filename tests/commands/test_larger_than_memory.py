@@ -56,7 +56,7 @@ def write(X, path):
 
 
 #: Bytes of data (not of code and shared libraries) that a process may have.
-LIMIT = 500 * 2**20
+LIMIT = 1000 * 2**20
 
 
 def limited():
@@ -64,9 +64,9 @@ def limited():
 
 
 def test_a_file_larger_than_the_limit_of_the_process(tmp_path):
-    """More than 500 MiB of rows: reading them would fail, as the second process shows."""
+    """More than 1000 MiB of rows: reading them would fail, as the second process shows."""
     part = blobs(2**16, 32).astype(np.float32)
-    n_parts = 68
+    n_parts = 136
     path = tmp_path / "x.npy"
     with open(path, "wb") as file:
         header = {"descr": "<f4", "fortran_order": False, "shape": (n_parts * len(part), 32)}

@@ -190,7 +190,7 @@ class BaseRunner(ABC):
 
     def masses(self, labels: NDArray[np.int32], n_clusters: int) -> NDArray[np.float64]:
         """Weight of the rows of each cluster under some labels, rounded once."""
-        if self.frame.unweighted:
+        if self.frame.unweighted and len(labels) == self.frame.n_samples:
             return np.bincount(labels, minlength=n_clusters).astype(np.float64)
         return rounded_mass(self.mass_totals(labels, n_clusters).rungs)
 
