@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from polymeans._validation import shown
 from polymeans.blocks.extras import load
+from polymeans.blocks.pages import array_of_own_pages
 
 #: Rows that are filled in at a time. Values of one column go to distant places; the cache holds
 #: these places for as many rows until the last column is done.
@@ -67,7 +68,8 @@ class Columns:
         -------
         rows, or (rows, weights)
         """
-        rows, weights = np.empty((n_rows, self.n_features), self.dtype), np.empty(n_rows)
+        rows = array_of_own_pages((n_rows, self.n_features), self.dtype)
+        weights = np.empty(n_rows)
         start = 0
         for batch in batches:
             self._fill(batch, rows[start:], weights[start:], first + start)

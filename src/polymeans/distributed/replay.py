@@ -57,6 +57,7 @@ EFFECTS: dict[Callable[..., Any], Effect] = {
         {"labels": _SEEN, "previous": ("labels", *_SEEN), "gaps": ()}, label_again
     ),
     visits.forget_labels: Effect({"labels": (), "previous": (), "gaps": ()}, waits=True),
+    visits.forget_bounds: Effect({"previous": (), "gaps": ()}, waits=True),
     visits.adopt_labels: Effect({"labels": (), "previous": (), "gaps": ()}, waits=True),
     visits.change_labels: Effect(
         {"labels": ("labels",), "previous": ("previous", "labels"), "gaps": ("gaps",)}, waits=True

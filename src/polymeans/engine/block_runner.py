@@ -172,7 +172,8 @@ class BlockRunner(BaseRunner):
         return explicit
 
     def end(self) -> None:
-        """Let go of totals; the labels and their inertia stay."""
+        """Let go of totals and bounds; the labels and their inertia stay."""
+        self.placement.recall(visits.forget_bounds)
         measured = self._measured
         self._forget_totals()
         self._measured = measured

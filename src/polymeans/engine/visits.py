@@ -183,6 +183,11 @@ def forget_labels(kept: Kept) -> None:
     kept.labels = kept.previous = kept.gaps = None
 
 
+def forget_bounds(kept: Kept) -> None:
+    """A descent is over, and labels are about to be put together."""
+    kept.previous = kept.gaps = None
+
+
 def adopt_labels(kept: Kept, labels: NDArray[np.int32]) -> None:
     """Take labels from outside, as if no row had one before."""
     kept.labels, kept.previous, kept.gaps = labels.astype(np.int32), None, None
