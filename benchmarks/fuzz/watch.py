@@ -79,7 +79,10 @@ def watched(refusable: bool, *documented: str) -> Iterator[None]:
             f"{warning.category.__name__}: {warning.message} "
             f"({warning.filename.rsplit('/', 1)[-1]}:{warning.lineno})",
         )
-    require(not out.getvalue() and not err.getvalue(), "nothing is printed", out.getvalue()[:200])
+    # Lines of the log are what ``verbose`` asks for.
+    lines = out.getvalue().splitlines()
+    lines += [line for line in err.getvalue().splitlines() if not line.startswith("polymeans: ")]
+    require(not lines, "nothing is printed", " ".join(lines)[:200])
 
 
 def _told(error: BaseException) -> str:

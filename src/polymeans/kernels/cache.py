@@ -244,6 +244,12 @@ def _folders() -> tuple[tuple[Path, ...], bool]:
     return tuple(found), False
 
 
+def kernel_files() -> Iterator[Path]:
+    """Compiled kernels on the disk, of this version of the sources or another."""
+    for folder in _folders()[0]:
+        yield from folder.glob("*.kernel")
+
+
 def _read(path: Path) -> bytes | None:
     """What was written to a file; None if there is none or it is damaged."""
     try:
