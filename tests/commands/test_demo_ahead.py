@@ -29,4 +29,9 @@ def test_a_process_that_fails_is_no_matter(monkeypatch):
     monkeypatch.setattr(demo_ahead, "has_compiled_before", lambda: False)
     monkeypatch.setattr(demo_ahead.os, "cpu_count", lambda: 2)
     with CompilingAhead("no seed", True) as ahead:
+        task = ahead._tasks["KhatriRaoKMeans"]
+        while not task.running() and not task.done():
+            pass
         ahead.wait_for("KhatriRaoKMeans")
+        assert task.done()
+        assert task.exception() is not None
