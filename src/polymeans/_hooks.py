@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._rows import RowsInfo
@@ -120,7 +119,7 @@ class EstimatorHooks(ABC):
 
     def _largest_center(self, vectors: Any) -> float:
         """Largest absolute coordinate a centroid made of these vectors can have."""
-        return sum(float(np.abs(part).max()) for part in vectors)
+        return sum(max(float(part.max()), -float(part.min())) for part in vectors)
 
     def _inertia_scale(self) -> float:
         """What the engine's squared distances are multiplied by."""

@@ -97,6 +97,7 @@ def test_table_is_kept_current(documents, threads, monkeypatch, halves):
         centers = stored[:, :k].astype(float) * table.columns.slope[:k]
         exact = (codebook.array / codebook.denominators[:, None]).T
         error = np.linalg.norm(centers - exact, axis=0)
+        assert (centers[exact == 0.0] == 0.0).all()
         # What the table claims about itself must hold, and not be a wild overstatement.
         claimed = table.columns.spread[:k] * 2.0**-11
         assert (error <= claimed * 1.001).all()

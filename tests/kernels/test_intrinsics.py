@@ -91,7 +91,7 @@ def test_two_best_of_equal_lanes_takes_the_first():
 
 
 @pytest.mark.parametrize("halves", [True, False])
-@pytest.mark.parametrize("columns", [16, 32, 48, 64, 80, 208])
+@pytest.mark.parametrize("columns", [16, 32, 48, 64, 80, 112, 208, 288])
 @pytest.mark.parametrize("length", [0, 1, 5, 40])
 def test_stream_products(halves, columns, length):
     rng = np.random.default_rng(columns + length)

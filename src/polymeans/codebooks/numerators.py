@@ -135,7 +135,7 @@ class NumeratorCodebook(BaseCodebook[Totals]):
         self.outside[number] = 0.0
         self.squared_norms[number] = float(vector @ vector)
         edges = np.arange(0, len(vector), FEATURE_BLOCK)
-        self._known.partials[number] = np.add.reduceat(vector * vector, edges)
+        self._known.partials[number, : len(edges)] = np.add.reduceat(vector * vector, edges)
         self._known.filled[number] = True
 
     def inertia(self, statistics: Totals) -> float:
@@ -178,7 +178,7 @@ class NumeratorCodebook(BaseCodebook[Totals]):
         if self.array.dtype == frame.dtype:
             centers = self.array
         else:
-            centers = np.empty(self.array.shape, dtype=frame.dtype)
+            centers = np.zeros(self.array.shape, dtype=frame.dtype)
         squares = np.empty(self.n_clusters)
         threads = running_threads()
         threads.map(

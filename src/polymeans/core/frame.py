@@ -139,7 +139,7 @@ class Frame:
         """
         from polymeans.kernels import prepare
 
-        out = np.empty((len(centers), self.n_used))
+        out = np.zeros((len(centers), self.n_used))
         outside, total = np.empty(len(centers)), np.empty(len(centers))
         threads = running_threads()
         threads.map(
@@ -154,7 +154,7 @@ class Frame:
             return np.ascontiguousarray(centers * self.unit, dtype=self.dtype)
         from polymeans.kernels import prepare
 
-        out = np.empty((len(centers), self.n_features), dtype=self.dtype)
+        out = np.zeros((len(centers), self.n_features), dtype=self.dtype)
         threads = running_threads()
         threads.map(
             lambda r: prepare.put_features(centers, self.order, self.unit, *r, out),

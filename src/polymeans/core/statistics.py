@@ -38,9 +38,9 @@ class KnownSums:
     @classmethod
     def unmeasured(cls, array: NDArray[Any]) -> "KnownSums":
         """Sums of which nothing else is known yet."""
-        from polymeans.kernels.numerators import FEATURE_BLOCK
+        from polymeans.kernels.numerators import n_feature_blocks
 
-        shape = len(array), -(-array.shape[1] // FEATURE_BLOCK)
+        shape = len(array), n_feature_blocks(array.shape[1])
         array = np.ascontiguousarray(array, dtype=np.float64)
         return cls(array, np.zeros(shape), np.ones(shape, dtype=bool))
 

@@ -15,6 +15,7 @@ from polymeans.codebooks.khatri_rao import (
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLloyd
+from polymeans.engine.sparse_assigners import unwritten
 from polymeans.engine.stateless import StatelessAssigner
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class SparseSums(_GridScan):
         super().__init__(rows, codebook)
         n_columns = -(-int(self.starts[-1]) // LANES) * LANES
         self.table = np.zeros((codebook.n_features, n_columns), dtype=np.float32)
+        self.written = unwritten(codebook.n_features, int(self.starts[-1]))
 
     def assign(
         self, codebook: AdditiveCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
@@ -207,9 +209,15 @@ class SparseSums(_GridScan):
         threads = running_threads()
         threads.map(
             lambda r: sparse.fill_columns(
-                codebook.protocentroids, ones, columns, *r, self.table, residue.copy()
+                codebook.protocentroids,
+                ones,
+                columns,
+                *r,
+                self.table,
+                self.written,
+                residue.copy(),
             ),
-            threads.ranges(codebook.n_features, smallest=256),
+            threads.ranges(len(self.written), smallest=16),
         )
 
 

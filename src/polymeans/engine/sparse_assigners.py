@@ -45,6 +45,7 @@ class CentroidTable:
         self.n_columns = _padded(codebook.n_clusters)
         dtype = np.uint16 if self.halves else np.float32
         self.table = np.zeros((codebook.n_features, self.n_columns), dtype=dtype)
+        self.written = unwritten(codebook.n_features, codebook.n_clusters)
         self.scale = np.ones(codebook.n_clusters)
         self.residue = np.zeros(codebook.n_clusters)
         # An error of a product is at most |x| times what rounding took from the centroid, plus
@@ -73,10 +74,12 @@ class CentroidTable:
 
         def fill(r: tuple[int, int]) -> NDArray[np.float64]:
             residue = np.zeros(self.n_clusters)
-            sparse.fill_columns(codebook.array, self.scale, clusters, *r, self.table, residue)
+            sparse.fill_columns(
+                codebook.array, self.scale, clusters, *r, self.table, self.written, residue
+            )
             return residue
 
-        parts = threads.map(fill, threads.ranges(codebook.n_features, smallest=256))
+        parts = threads.map(fill, threads.ranges(len(self.written), smallest=16))
         self.residue[clusters] = sum(parts, np.zeros(self.n_clusters))[clusters]
 
     def _describe(self, codebook: NumeratorsTable) -> None:
@@ -122,6 +125,7 @@ class CentroidTable:
                     events,
                     change.moved,
                     self.table,
+                    self.written,
                     self.residue,
                 ),
                 threads.shares(np.diff(change.starts)[shifted]),
@@ -280,6 +284,13 @@ class SparseLazy(SparseLloyd):
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Floors of rows whose label was changed from outside say nothing any more."""
         self.others_floor[moved_rows] = -np.inf
+
+
+def unwritten(n_features: int, n_columns: int) -> NDArray[np.bool_]:
+    """Marks of a table of zeros: stretches of features in which a column may be something else."""
+    from polymeans.kernels.stretches import STRETCH
+
+    return np.zeros((-(-n_features // STRETCH), n_columns), dtype=bool)
 
 
 def _padded(n: int) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.rows import add_row, as_dtype_of
+from polymeans.kernels.stretches import STRETCH, is_occupied
 
 
 @kernel
@@ -149,19 +150,24 @@ def divide_rows(
     lo,
     hi,
     rank,  # IN  (d_all,) where a feature stands in the rows of numerators, -1: nowhere
-    out,  # OUT (k, d), may be the numerators themselves
+    out,  # OUT (k, d), zeros or the numerators themselves
     squares,  # OUT (k,) squared norms of the quotients as stored
 ):
     """Centroids lo:hi from sums and masses."""
+    d = numerators.shape[1]
     for j in range(lo, hi):
-        for t in range(numerators.shape[1]):
-            out[j, t] = numerators[j, t] / denominators[j]
+        for first in range(0, d, STRETCH):
+            last = min(first + STRETCH, d)
+            if last - first < STRETCH or is_occupied(numerators[j], first):
+                for t in range(first, last):
+                    out[j, t] = numerators[j, t] / denominators[j]
         # In the features' own order, in which norms of given centroids are summed.
         total = 0.0
         for t in range(rank.shape[0]):
             if rank[t] >= 0:
                 c = np.float64(out[j, rank[t]])
-                total += c * c
+                if c != 0.0:  # otherwise each addition would wait for the one before it
+                    total += c * c
         squares[j] = total
 
 

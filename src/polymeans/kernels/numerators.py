@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from polymeans.kernels.compile import kernel
-from polymeans.kernels.emit import I64, fold
+from polymeans.kernels.emit import I64, fold, loop, prefetch
 from polymeans.kernels.exact import rounded
 from polymeans.kernels.stretches import STRETCH, is_occupied
 
@@ -32,11 +33,19 @@ class Numerators(NamedTuple):
 
 
 #: Features whose squared norm is kept as one number. A change in one feature costs a sum over a
-#: block of them, so blocks should be short; but there are k d / 32 such numbers to keep and add up.
+#: block of them, so blocks should be short; but there are k d / 16 such numbers to keep and add up.
 FEATURE_BLOCK = STRETCH
 
 #: Partial sums kept side by side while a block is summed: two vectors of AVX2, or one of AVX-512.
 _LANES = 8
+
+
+def n_feature_blocks(n_features: int) -> int:
+    """Blocks of features, and as many empty ones as make their number a multiple of the lanes."""
+    return -(-n_features // (FEATURE_BLOCK * _LANES)) * _LANES
+
+
+_CACHE_LINE = 64
 
 
 @kernel
@@ -60,18 +69,22 @@ def replace_sums(
     magic = magics[0] if magics.shape[0] > 0 else 0.0
     present = np.zeros(n_blocks, dtype=np.bool_)
     fresh = np.empty(FEATURE_BLOCK)
+    block_squares, block_crosses = np.zeros(n_blocks), np.zeros(n_blocks)
     for j in clusters:
         before = sums[j]
         for m in range(members.starts[j], members.starts[j + 1]):
             i = members.items[m]
             w = weights[i]
+            # Rows of a cluster lie apart: the next one comes from memory while this one is added.
+            if m + 1 < members.starts[j + 1]:
+                _fetch_row(rows, members.items[m + 1])
             if w != 0.0:
                 _add_interleaved(rows, i, w, magic, total, present)
-        square = product = 0.0
         for b in range(n_blocks):
+            block_squares[b] = block_crosses[b] = 0.0
             lo, hi = b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)
             if not present[b]:
-                if not filled[j, b]:
+                if not filled[j, b] or lo >= d:
                     continue
                 if hi - lo == FEATURE_BLOCK and not is_occupied(before, lo):
                     filled[j, b] = False
@@ -79,8 +92,7 @@ def replace_sums(
             for t in range(lo, hi):
                 fresh[t - lo] = total[t, 0] + total[t, 1]
             q, c = block_products(fresh, 0, before, lo, hi - lo)
-            square += q
-            product += c
+            block_squares[b], block_crosses[b] = q, c
             if take:
                 partials[j, b] = q
                 filled[j, b] = present[b]
@@ -94,8 +106,8 @@ def replace_sums(
                 total[t, 0] = 0.0
                 total[t, 1] = 0.0
             present[b] = False
-        squares[j] = square
-        cross[j] = product
+        squares[j] = _total(block_squares)
+        cross[j] = _total(block_crosses)
 
 
 @kernel
@@ -115,6 +127,7 @@ def correct_sums(
     n_moved = moved.shape[0]
     earlier = np.empty(d)
     touched = np.zeros(partials.shape[1], dtype=np.bool_)
+    block_crosses = np.empty(partials.shape[1])
     for j in clusters:
         own = sums[j]
         # First what is about to change, block by block: the processor reads ahead then, and the
@@ -125,6 +138,8 @@ def correct_sums(
                 touched[rows.indices[p] // FEATURE_BLOCK] = True
         for b in range(touched.shape[0]):
             if touched[b]:
+                if remainders.shape[0] > 0:
+                    _fetch_block(remainders, j, b * FEATURE_BLOCK)
                 for t in range(b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)):
                     earlier[t] = own[t]
         for e in range(events.starts[j], events.starts[j + 1]):
@@ -140,21 +155,24 @@ def correct_sums(
                     rest = np.float64(remainders[j, t]) + _lost(own[t], term)
                     own[t] = s + rest
                     remainders[j, t] = _lost(s, rest)
-        square = product = 0.0
+        for b in range(touched.shape[0]):
+            block_crosses[b] = partials[j, b]
         for b in range(touched.shape[0]):
             if touched[b]:
                 lo, hi = b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)
-                q, c = block_products(own, lo, earlier, lo, hi - lo)
-                square += q
-                product += c
-                partials[j, b] = q
+                partials[j, b], block_crosses[b] = block_products(own, lo, earlier, lo, hi - lo)
                 filled[j, b] = True
                 touched[b] = False
-            else:
-                square += partials[j, b]
-                product += partials[j, b]
-        squares[j] = square
-        cross[j] = product
+        squares[j] = _total(partials[j])
+        cross[j] = _total(block_crosses)
+
+
+@kernel(inner=True)
+def _fetch_row(rows, i):
+    """Fetch the entries of a sparse row ahead of their use."""
+    for p in range(rows.indptr[i], rows.indptr[i + 1], 8):
+        _fetch(rows.indices, p)
+        _fetch(rows.values, p)
 
 
 @kernel(inner=True)
@@ -248,6 +266,56 @@ def _whole_block_products(typingctx, fresh, fresh_first, before, before_first):
     return pair(fresh, fresh_first, before, before_first), codegen
 
 
+@intrinsic
+def _total(typingctx, values):
+    """Sum of numbers whose count is a multiple of the lanes, in one fixed order."""
+    vector = ir.VectorType(ir.DoubleType(), _LANES)
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        n_values = cgutils.unpack_tuple(builder, array.shape, 1)[0]
+
+        def body(position, carried):
+            address = builder.bitcast(builder.gep(array.data, [position]), vector.as_pointer())
+            return [builder.fadd(carried[0], builder.load(address, align=8))]
+
+        zero = ir.Constant(vector, [0.0] * _LANES)
+        (lanes,) = loop(builder, I64(0), n_values, _LANES, [zero], body)
+        return fold(builder, lanes, builder.fadd)
+
+    return types.float64(values), codegen
+
+
+@intrinsic
+def _fetch(typingctx, array, position):
+    """Fetch the cache line of ``array[position]`` ahead of its use."""
+    signature = types.void(array, types.int64)
+
+    def codegen(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        prefetch(builder, builder.ptrtoint(builder.gep(data, [args[1]]), I64))
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def _fetch_block(typingctx, matrix, row, first):
+    """Fetch ``matrix[row, first : first + FEATURE_BLOCK]`` ahead of its use."""
+    signature = types.void(matrix, types.int64, types.int64)
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.ptrtoint(array.data, I64)
+        for number, stride in zip(args[1:], cgutils.unpack_tuple(builder, array.strides, 2)):
+            address = builder.add(address, builder.mul(number, stride))
+        for line in range(0, FEATURE_BLOCK * matrix.dtype.bitwidth // 8, _CACHE_LINE):
+            prefetch(builder, builder.add(address, I64(line)))
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
 @kernel
 def compare_sums(
     rungs,  # IN  (k, n_rungs, d) sums on a ladder
@@ -260,18 +328,18 @@ def compare_sums(
     """The same for sums that are given on a ladder."""
     d = rungs.shape[2]
     fresh = np.empty(FEATURE_BLOCK)
+    n_blocks = numerators.partials.shape[1]
+    block_squares, block_crosses = np.zeros(n_blocks), np.zeros(n_blocks)
     for j in clusters:
-        square = product = 0.0
-        for b in range(numerators.partials.shape[1]):
+        for b in range(-(-d // FEATURE_BLOCK)):
             lo, hi = b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)
             _round_block(rungs[j], lo, hi, fresh)
             q, c = block_products(fresh, 0, numerators.sums[j], lo, hi - lo)
-            square += q
-            product += c
+            block_squares[b], block_crosses[b] = q, c
             if take:
                 numerators.partials[j, b] = q
                 numerators.filled[j, b] = True
                 for t in range(lo, hi):
                     numerators.sums[j, t] = fresh[t - lo]
-        squares[j] = square
-        cross[j] = product
+        squares[j] = _total(block_squares)
+        cross[j] = _total(block_crosses)

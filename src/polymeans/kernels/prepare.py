@@ -6,6 +6,7 @@ import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.exact import add_dense, add_sparse
+from polymeans.kernels.stretches import STRETCH, is_occupied
 
 
 @kernel
@@ -111,32 +112,47 @@ def take_features(
     unit,  # IN  what everything is divided by
     lo,
     hi,
-    out,  # OUT (k, d_used)
+    out,  # OUT (k, d_used), zeros
     outside,  # OUT (k,) squared norms of what goes nowhere, positive if that is not zero
     total,  # OUT (k,) squared norms of everything
 ):
     """Centroids lo:hi in the features that rows use, in the order of their rank."""
+    d = centers.shape[1]
     for j in range(lo, hi):
         everything = beyond = 0.0
-        for t in range(centers.shape[1]):
-            c = np.float64(centers[j, t]) / unit
-            everything += c * c
-            if rank[t] >= 0:
-                out[j, rank[t]] = c
-            else:
-                # A square may vanish where the number does not.
-                beyond += max(c * c, 2.0**-1074) if c != 0.0 else 0.0
+        for first in range(0, d, STRETCH):
+            last = min(first + STRETCH, d)
+            if last - first == STRETCH and not is_occupied(centers[j], first):
+                continue
+            for t in range(first, last):
+                c = np.float64(centers[j, t]) / unit
+                everything += c * c
+                if rank[t] >= 0:
+                    out[j, rank[t]] = c
+                else:
+                    # A square may vanish where the number does not.
+                    beyond += max(c * c, 2.0**-1074) if c != 0.0 else 0.0
         outside[j] = beyond
         total[j] = everything
 
 
 @kernel
-def put_features(centers, order, unit, lo, hi, out):
+def put_features(
+    centers,  # IN  (k, d_used)
+    order,  # IN  (d_used,) where each of them goes
+    unit,  # IN  what everything is multiplied by
+    lo,
+    hi,
+    out,  # OUT (k, d), zeros
+):
     """Undo ``take_features``: features that were left out are zero."""
+    d = order.shape[0]
     for j in range(lo, hi):
-        out[j, :] = 0.0
-        for r in range(order.shape[0]):
-            out[j, order[r]] = centers[j, r] * unit
+        for first in range(0, d, STRETCH):
+            last = min(first + STRETCH, d)
+            if last - first < STRETCH or is_occupied(centers[j], first):
+                for r in range(first, last):
+                    out[j, order[r]] = centers[j, r] * unit
 
 
 @kernel

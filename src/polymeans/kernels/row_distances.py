@@ -43,6 +43,8 @@ def own_distances(
 ):
     """Squared distances of rows to their own centroids."""
     x = np.zeros(book_width(book))
+    occupied = np.zeros(-(-x.shape[0] // STRETCH), dtype=np.bool_)
+    marked = -1
     for position in range(lo, hi):
         i = order[position]
         j = labels[i]
@@ -50,7 +52,10 @@ def own_distances(
         square, certain = distance_of_score(rows, i, norms, book, score, j)
         if not certain:
             write_row(rows, i, x)
-            square = squared_apart(x, book, j)
+            if j != marked:
+                mark_stretches(book, j, occupied)
+                marked = j
+            square = squared_apart(x, book, j, occupied)
             if outer.entries.shape[0]:
                 square = _with_outer(square, book, outer, j)
             clear_row(rows, i, x)
@@ -122,16 +127,35 @@ def _with_outer(square, book, outer, j):
     return square
 
 
-def squared_apart(x, book, j):
+def mark_stretches(book, j, occupied):
+    """Note in which stretches of features centroid j has an entry."""
+    raise RuntimeError("mark_stretches is compiled")  # pragma: no cover
+
+
+@overload(mark_stretches)
+def _mark_stretches(book, j, occupied):
+    if is_kind(book, GridBook):
+        return lambda book, j, occupied: None  # combinations are built anew for each row
+
+    def mark(book, j, occupied):
+        c = book.numerators[j]
+        for b in range(occupied.shape[0]):
+            lo = b * STRETCH
+            occupied[b] = lo + STRETCH > c.shape[0] or is_occupied(c, lo)
+
+    return mark
+
+
+def squared_apart(x, book, j, occupied):
     """``|x - c|²`` of a dense vector and centroid j, coordinate by coordinate."""
     raise RuntimeError("squared_apart is compiled")  # pragma: no cover
 
 
 @overload(squared_apart)
-def _squared_apart(x, book, j):
+def _squared_apart(x, book, j, occupied):
     if is_kind(book, GridBook):
 
-        def apart_from_combination(x, book, j):
+        def apart_from_combination(x, book, j, occupied):
             c = grid_centroid(book, j)
             square = 0.0
             for t in range(x.shape[0]):
@@ -141,13 +165,14 @@ def _squared_apart(x, book, j):
 
         return apart_from_combination
 
-    def apart_from_quotient(x, book, j):
+    def apart_from_quotient(x, book, j, occupied):
         # A cluster of few rows has few features: where both are zero there is nothing to add.
         c, divisor = book.numerators[j], book.denominators[j]
         square = 0.0
-        for lo in range(0, x.shape[0], STRETCH):
+        for b in range(occupied.shape[0]):
+            lo = b * STRETCH
             hi = min(lo + STRETCH, x.shape[0])
-            if hi - lo < STRETCH or is_occupied(c, lo) or is_occupied(x, lo):
+            if occupied[b] or is_occupied(x, lo):
                 for t in range(lo, hi):
                     apart = x[t] - np.float64(c[t]) / divisor
                     square += apart * apart

@@ -19,10 +19,11 @@ from polymeans.kernels.halves import as_half_bits, half_as_float32
 from polymeans.kernels.rounding import round_down, round_up
 from polymeans.kernels.rows import SparseArrays, as_contested, exact_score, score_rounding
 from polymeans.kernels.streams import bracket, sift, stream_products
+from polymeans.kernels.stretches import STRETCH, is_occupied
 
-# Features transposed at a time: clusters write, one after another, to the same cache lines of 64
-# rows of the table, which stay in the first-level cache meanwhile.
-_TRANSPOSED = 64
+# Stretches of features transposed at a time: more of them need more of the first-level cache, fewer
+# make reading a sum slower, since its neighbor in memory comes after all other clusters.
+_TRANSPOSED = 16
 
 # The relative error of a product, which a row's reach is its norm times of, is at least that of
 # rounding to a half, 2**-11.
@@ -203,21 +204,36 @@ def fill_columns(
     clusters,  # IN  columns to write
     lo,
     hi,
-    table,  # OUT (d, k)
+    table,  # INOUT (d, k)
+    written,  # INOUT (n_stretches, k) where the table may differ from zero
     residue,  # INOUT (k,) squared rounding errors are added
 ):
-    """Columns of the table for features lo:hi (a blocked transposition)."""
-    for f0 in range(lo, hi, _TRANSPOSED):
-        f1 = min(f0 + _TRANSPOSED, hi)
+    """Columns of the table for stretches of features lo:hi (a blocked transposition).
+
+    Clusters write, one after another, to the same cache lines of some rows of the table, which stay
+    in the first-level cache meanwhile.
+    """
+    # Rounded first and stored afterwards: rounding is done with vectors then.
+    stored = np.empty(STRETCH, dtype=table.dtype)
+    rests = np.zeros(STRETCH)
+    for first in range(lo, hi, _TRANSPOSED):
+        last = min(first + _TRANSPOSED, hi)
         for j in clusters:
-            factor = scale[j]
             lost = 0.0
-            for f in range(f0, f1):
-                value = sums[j, f] * factor
-                if value != 0.0:
-                    lost += _store(table, f, j, value)
-                else:
-                    table[f, j] = 0
+            for b in range(first, last):
+                f0 = b * STRETCH
+                f1 = min(f0 + STRETCH, sums.shape[1])
+                if f1 - f0 < STRETCH or is_occupied(sums[j], f0):
+                    written[b, j] = True
+                    for f in range(f0, f1):
+                        stored[f - f0], rests[f - f0] = _rounded(table, sums[j, f] * scale[j])
+                    for f in range(f0, f1):
+                        table[f, j] = stored[f - f0]
+                        lost += rests[f - f0] * rests[f - f0]
+                elif written[b, j]:
+                    written[b, j] = False
+                    for f in range(f0, f1):
+                        table[f, j] = 0
             residue[j] += lost
 
 
@@ -230,6 +246,7 @@ def touch_columns(
     events,  # IN  positions into moved by cluster; those past n_moved are arrivals
     moved,
     table,  # INOUT (d, k)
+    written,  # INOUT (n_stretches, k) where the table may differ from zero
     residue,  # INOUT (k,) squared rounding errors are added (the old ones stay counted)
 ):
     """Write only the entries that moved rows changed."""
@@ -242,7 +259,9 @@ def touch_columns(
             i = moved[event - n_moved if event >= n_moved else event]
             for p in range(rows.indptr[i], rows.indptr[i + 1]):
                 f = rows.indices[p]
-                lost += _store(table, f, j, sums[j, f] * factor)
+                table[f, j], rest = _rounded(table, sums[j, f] * factor)
+                lost += rest * rest
+                written[f // STRETCH, j] = True
         residue[j] += lost
 
 
@@ -254,26 +273,23 @@ def gather_columns(table, clusters, lo, hi, compact):
             compact[f, m] = table[f, clusters[m]]
 
 
-def _store(table, f, j, value):
-    """Round ``value`` into the table; the squared rounding error."""
-    raise RuntimeError("_store is compiled")  # pragma: no cover
+def _rounded(table, value):
+    """``value`` as the table stores it, and the rounding error."""
+    raise RuntimeError("_rounded is compiled")  # pragma: no cover
 
 
-@overload(_store)
-def _store_of(table, f, j, value):
+@overload(_rounded, inline="always")
+def _rounded_for(table, value):
     if table.dtype == types.uint16:
 
-        def store_half(table, f, j, value):
+        def as_half(table, value):
             bits = as_half_bits(np.float32(value))
-            table[f, j] = bits
-            error = value - np.float64(half_as_float32(bits))
-            return error * error
+            return bits, value - np.float64(half_as_float32(bits))
 
-        return store_half
+        return as_half
 
-    def store_float32(table, f, j, value):
-        table[f, j] = np.float32(value)
-        error = value - np.float64(np.float32(value))
-        return error * error
+    def as_float32(table, value):
+        single = np.float32(value)
+        return single, value - np.float64(single)
 
-    return store_float32
+    return as_float32

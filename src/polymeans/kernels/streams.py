@@ -31,9 +31,9 @@ from polymeans.kernels.emit import (
     splat,
 )
 
-#: The most columns one walk over a CSR row handles: four running vectors, as in a tile, so that all
-#: of them stay in registers.
-STREAM_COLUMNS = 64
+#: Vectors of sixteen columns that one walk over a CSR row handles at most: with AVX2 they fill
+#: fourteen registers of sixteen, and the value and an entry take the other two.
+_WIDEST = 7
 
 # Table rows are fetched this many nonzeros ahead: far enough to hide the third-level cache. Further
 # ahead, more of what is fetched belongs to rows that another call handles.
@@ -99,6 +99,7 @@ def _make_stream(n_vectors):
 
 
 _stream16, _stream32, _stream48, _stream64 = (_make_stream(n) for n in (1, 2, 3, 4))
+_stream_widest = _make_stream(_WIDEST)
 
 
 @kernel
@@ -109,9 +110,12 @@ def stream_products(indices, values, begin, end, table, out):
     columns; ``out`` is float32 and as long.
     """
     column = 0
-    while column + STREAM_COLUMNS <= table.shape[1]:
+    while column + _WIDEST * LANES <= table.shape[1]:
+        _stream_widest(indices, values, begin, end, table, column, out)
+        column += _WIDEST * LANES
+    if column + 64 <= table.shape[1]:
         _stream64(indices, values, begin, end, table, column, out)
-        column += STREAM_COLUMNS
+        column += 64
     rest = table.shape[1] - column
     if rest == 48:
         _stream48(indices, values, begin, end, table, column, out)

@@ -5,7 +5,7 @@ import numpy as np
 from polymeans.kernels.compile import kernel
 
 #: Features that are looked at together.
-STRETCH = 32
+STRETCH = 16
 
 
 @kernel(inner=True)
