@@ -7,7 +7,7 @@ from polymeans._first_import import import_numba, prepare_compiler
 
 import_numba()  # an interrupt must not leave it half imported
 
-from numba import njit, types  # noqa: E402
+from numba import extending, njit, types  # noqa: E402
 from numba.core.registry import CPUDispatcher  # noqa: E402
 
 try:
@@ -73,6 +73,20 @@ def kernel(
         prepare_compiler()
         dispatcher.enable_caching()
     return dispatcher
+
+
+def overload(function: Callable[..., Any], **options: Any) -> Any:
+    """``numba.extending.overload``, whose variants are compiled as inner kernels are.
+
+    Parameters
+    ----------
+    function : callable
+        What kernels call.
+    **options
+        Of ``numba.extending.overload``.
+    """
+    how = {"no_cfunc_wrapper": True, **_pipeline(inner=True)}
+    return extending.overload(function, jit_options=how, **options)
 
 
 def _pipeline(inner: bool) -> dict[str, Any]:

@@ -7,11 +7,10 @@ float64; near ties do not matter here, since the winner is refined on the data b
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from polymeans.kernels.additive import refit_quickly
 from polymeans.kernels.cells import decode, member_sums, pair_masses
-from polymeans.kernels.compile import kernel
+from polymeans.kernels.compile import kernel, overload
 from polymeans.kernels.dense import FINITE_OR_INFINITE, Tile
 from polymeans.kernels.emit import LANES
 from polymeans.kernels.multiplicative import SweepBuffers, sweep_products
@@ -200,7 +199,7 @@ def refit_members(theta, problem, workspace):
     raise RuntimeError("refit_members is compiled")  # pragma: no cover
 
 
-@overload(refit_members, inline="always")
+@overload(refit_members)
 def _refit_members(theta, problem, workspace):
     if is_kind(problem, ProductProblem):
 

@@ -1,4 +1,4 @@
-"""Trials of a search for grids: descend, perhaps from a grid that is perturbed for a few iterations.
+"""Trials of a search for grids: descend, perhaps from a grid perturbed for a few iterations.
 
 A trial is one call and one kernel. Descents, noise and soft assignments share all that an iteration
 consists of, and a kernel for each of them would compile all of it again.
