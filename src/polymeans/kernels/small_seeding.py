@@ -96,8 +96,8 @@ def greedy_plus_plus(
     n, d = rows.values.shape
     m = candidates.shape[0]
     distances = np.empty((m, n), dtype=rows.values.dtype)
-    closest = np.full(n, np.inf)
-    masses = np.empty(n)
+    closest, masses = np.empty(n), np.empty(n)
+    closest[:] = np.inf
     norms = np.empty(m)
     drawn = np.empty(m, dtype=np.int64)
     rungs = np.empty((m, 2))
