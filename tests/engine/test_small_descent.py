@@ -109,6 +109,33 @@ def test_the_small_path_is_taken(monkeypatch):
     assert n_calls == [model.n_iter_]
 
 
+def test_ties_are_decided_on_the_way(monkeypatch, one_by_one):
+    """Rows as far from two centroids need exact comparisons, in the midst of a stretch."""
+    decided, stretches = [], []
+    label_exactly = small_descent.label_exactly
+    iterate = small_descent.SmallDescent.iterate
+
+    def noted(block, codebook, labels, chosen):
+        decided.append(len(chosen))
+        label_exactly(block, codebook, labels, chosen)
+
+    def counted(self, *arguments):
+        stretches.append(iterate(self, *arguments))
+        return stretches[-1]
+
+    monkeypatch.setattr(small_descent, "label_exactly", noted)
+    monkeypatch.setattr(small_descent.SmallDescent, "iterate", counted)
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((400, 2)), [[0.0, 0.3]]])
+    start = np.array([[-0.7, 0.1], [0.7, 0.1]])
+    model = KMeans(2, init=start).fit(X)
+    assert decided
+    assert len(stretches) == 1
+    assert len(stretches[0].steps) == model.n_iter_ > 1
+    one_by_one()
+    assert_same_fit(model, KMeans(2, init=start).fit(X))
+
+
 def test_a_cluster_that_loses_its_rows_is_filled(one_by_one):
     X = np.random.default_rng(0).standard_normal((200, 3))
     start = np.vstack([X[:4], np.full((1, 3), 100.0)])  # nothing is near the last one

@@ -50,7 +50,7 @@ def has_compiled_before() -> bool:
     """Whether a kernel of Khatri-Rao grids is on the disk."""
     from polymeans.kernels.cache import kernel_files
 
-    return any("grid_descent" in path.name for path in kernel_files())
+    return any("grid_trials" in path.name for path in kernel_files())
 
 
 def solve_one(name: str, seed: int, quick: bool) -> None:

@@ -19,7 +19,7 @@ from polymeans.engine.accounts import Account, CellAccount
 from polymeans.engine.assigner import Assigner
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.lane_assigners import UNDECIDED, LaneLloyd, lane_buffers, lane_errors
-from polymeans.engine.nearest import outer_entries
+from polymeans.engine.nearest import label_exactly
 
 if TYPE_CHECKING:
     from polymeans.kernels.dense_descent import Totals
@@ -131,37 +131,72 @@ class SmallDescent:
         shift_frame = ScoreFrame(
             frame.shift, frame.shifted, np.empty(0), lane_errors(d, np.inf, 0.0)
         )
-        n_done, why, swapped = kernels.descend_lanes(
-            block.arrays,
-            block.weights,
-            shift_frame,
-            codebook.book,
-            kernels.Ladders(frame.ladder.magics, frame.mass_ladder.magics, frame.origin),
-            kernels.Limits(
-                square,
-                CANCELLED**2 * square,
-                frame.shift_threshold(tol),
-                frame.reach,
-                UNDECIDED * block.n_samples if block.dtype == np.float64 else np.inf,
-            ),
-            codebook.spherical,
-            self.lanes.at_once,
-            bool(labels[0] < 0),
-            codebook.centers,
-            self._totals,
-            labels,
-            others,
-            self.lanes.panels,
-            self._buffers(),
-            np.empty(block.n_samples, dtype=np.int64),
-            outer_entries(block, codebook),
-            steps,
+        ladders = kernels.Ladders(frame.ladder.magics, frame.mass_ladder.magics, frame.origin)
+        limits = kernels.Limits(
+            square,
+            CANCELLED**2 * square,
+            frame.shift_threshold(tol),
+            frame.reach,
+            UNDECIDED * block.n_samples if block.dtype == np.float64 else np.inf,
         )
+        buffers = self._buffers()
+        n_done, why, swapped = 0, kernels.CONTESTED, False
+        labelled = False
+        while why == kernels.CONTESTED:
+            n_more, why, again = kernels.descend_lanes(
+                block.arrays,
+                block.weights,
+                shift_frame,
+                codebook.book,
+                ladders,
+                limits,
+                codebook.spherical,
+                self.lanes.at_once,
+                labelled,
+                codebook.centers,
+                self._totals,
+                labels,
+                others,
+                self.lanes.panels,
+                buffers,
+                steps[n_done:],
+            )
+            n_done += n_more
+            if again:
+                labels, others, swapped = others, labels, not swapped
+            if why == kernels.CONTESTED:
+                label_exactly(block, codebook, others, np.flatnonzero(others < 0))
+                labelled = True
+        if why == kernels.AHEAD:
+            self._return_to(labels, others)
         statistics.touch(np.arange(k))
         return Stretch(
             steps[:n_done],
             swapped,
             converged=why in (kernels.SETTLED, kernels.WITHIN),
             settled=why == kernels.SETTLED,
-            stuck=why == kernels.STUCK,
+            stuck=why in (kernels.AHEAD, kernels.STUCK),
+        )
+
+    def _return_to(self, labels: NDArray[np.int32], others: NDArray[np.int32]) -> None:
+        """Take totals that follow the other labels back; they are exact, so nothing is lost."""
+        from polymeans.kernels.cluster_sums import follow_labels
+
+        block, frame, totals = self.block, self.block.measured, self._totals
+        assert totals is not None
+        if labels[0] < 0:
+            for total in totals[:3]:
+                total[:] = 0
+            return
+        follow_labels(
+            block.arrays,
+            block.weights,
+            others,
+            labels,
+            0,
+            block.n_samples,
+            frame.ladder.magics,
+            frame.mass_ladder.magics,
+            *totals[:3],
+            totals.touched,
         )

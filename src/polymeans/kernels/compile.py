@@ -7,7 +7,7 @@ from polymeans._first_import import import_numba, prepare_compiler
 
 import_numba()  # an interrupt must not leave it half imported
 
-from numba import njit  # noqa: E402
+from numba import extending, njit, types  # noqa: E402
 from numba.core.registry import CPUDispatcher  # noqa: E402
 
 try:
@@ -18,7 +18,20 @@ except (ImportError, AttributeError):  # a numba that has other parts: its own c
     KernelCache = None
 
 
-class InnerKernel(CPUDispatcher):
+class Kernel(CPUDispatcher):
+    """A kernel that is compiled once for numbers of a type, whether they are constants or not.
+
+    numba would compile a kernel that others call with ``0`` and with ``n`` for each of them, and
+    all that it calls in turn. LLVM, which puts kernels into their callers, sees constants anyway.
+    """
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What a call by another kernel is compiled to."""
+        plain = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
+        return super().get_call_template(tuple(map(types.unliteral, args)), plain)
+
+
+class InnerKernel(Kernel):
     """A kernel without an entry for Python, which takes time to compile."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -53,14 +66,27 @@ def kernel(
     dispatcher = njit(**options, **_pipeline(inner))(function)
     if not isinstance(dispatcher, CPUDispatcher):  # numba is told not to compile
         return dispatcher
-    if inner:
-        dispatcher.__class__ = InnerKernel
+    dispatcher.__class__ = InnerKernel if inner else Kernel
     if KernelCache is not None:
         dispatcher._cache = KernelCache(dispatcher)
     else:
         prepare_compiler()
         dispatcher.enable_caching()
     return dispatcher
+
+
+def overload(function: Callable[..., Any], **options: Any) -> Any:
+    """``numba.extending.overload``, whose variants are compiled as inner kernels are.
+
+    Parameters
+    ----------
+    function : callable
+        What kernels call.
+    **options
+        Of ``numba.extending.overload``.
+    """
+    how = {"no_cfunc_wrapper": True, **_pipeline(inner=True)}
+    return extending.overload(function, jit_options=how, **options)
 
 
 def _pipeline(inner: bool) -> dict[str, Any]:

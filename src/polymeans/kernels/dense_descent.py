@@ -3,9 +3,8 @@
 For small data: the calls of one iteration would take longer than its arithmetic. Every operation is
 one of those that the same iteration consists of elsewhere, in the same order, so bits are the same.
 
-An iteration that needs anything else is undone and left to the caller: clusters without rows, an
-inertia that cancels, many rows that need exact scores. Sums are exact, so that taking rows out of a
-cluster again restores them.
+An iteration that needs anything else is left to the caller: clusters without rows, an inertia that
+cancels, rows that need exact scores. What is rare is not even compiled before it happens.
 """
 
 from typing import NamedTuple
@@ -15,18 +14,13 @@ import numpy as np
 from polymeans.kernels.cluster_sums import closed_form_inertia, follow_labels, move_to_mean
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.dense import ScoreError, ScoreFrame
-from polymeans.kernels.dense_lanes import (
-    assign_lanes,
-    gather_queue,
-    label_gathered,
-    pack_lane_panels,
-)
+from polymeans.kernels.dense_lanes import gather_queue, label_gathered, pack_lane_panels
 from polymeans.kernels.exact import rounded, rounded_about
-from polymeans.kernels.nearest import label_exactly
 
-#: Why a call ended: all iterations are done, no row moved, centroids moved too little, or the next
-#: iteration needs the caller.
-DONE, SETTLED, WITHIN, STUCK = range(4)
+#: Why a call ended: all iterations are done, no row moved, or centroids moved too little; or the
+#: next iteration needs the caller: to decide labels that are -1 in ``others``, to take the
+#: totals back to ``labels`` because they follow ``others`` already, or to do all of it.
+DONE, SETTLED, WITHIN, CONTESTED, AHEAD, STUCK = range(6)
 
 
 class Ladders(NamedTuple):
@@ -91,15 +85,13 @@ def descend_lanes(
     limits,  # IN
     spherical,  # IN  whether centroids have length one
     at_once,  # IN  groups of centroids that stay in cache while rows are scored
-    first,  # IN  whether rows have no labels yet
+    labelled,  # IN  whether ``others`` are the labels of the first iteration already
     centers,  # INOUT (k, d)
     totals,  # INOUT
     labels,  # INOUT (n,) of the last iteration
     others,  # BUFFER (n,)
     panels,  # BUFFER
     buffers,  # BUFFER
-    contested,  # BUFFER (n,) int64
-    outer,  # IN  nothing: centroids have no features that rows do not have
     steps,  # OUT (n_steps, 3) inertia, rows that moved, squared shifts of each iteration
 ):
     """Iterate. Returns how often, why no more (see above), and whether labels are in ``others``."""
@@ -107,36 +99,33 @@ def descend_lanes(
     nothing = np.empty(0, dtype=np.float32)
     stale = True
     swapped = False
-    gathered = buffers.queue.shape[0] >= n  # all rows fit: they are brought side by side once
-    if gathered:
-        for i in range(n):
-            buffers.queue[i] = i
-        gather_queue(rows, frame, n, buffers)
+    at_a_time = buffers.queue.shape[0]
+    gathered = False
     for step in range(steps.shape[0]):
-        longest, shortest = pack_lane_panels(centers, frame.shift, panels)
-        e = frame.error
-        shortest = shortest if e.shortest < np.inf else np.inf
-        error = ScoreError(e.product, e.score, e.faint, e.own, longest, shortest, e.certain)
-        here = ScoreFrame(frame.shift, frame.shifted, frame.norms, error)
-        if gathered:
-            n_settled = label_gathered(
-                rows, here, book, panels, n, at_once, others, nothing, buffers
-            )
-        else:
-            n_settled, _ = assign_lanes(
-                rows, here, book, panels, at_once, 0, n, others, nothing, buffers
-            )
-        if n_settled:
+        if not labelled:
+            longest, shortest = pack_lane_panels(centers, frame.shift, panels)
+            e = frame.error
+            shortest = shortest if e.shortest < np.inf else np.inf
+            error = ScoreError(e.product, e.score, e.faint, e.own, longest, shortest, e.certain)
+            here = ScoreFrame(frame.shift, frame.shifted, frame.norms, error)
+            n_settled = 0
+            for begin in range(0, n, at_a_time):
+                n_queued = min(at_a_time, n - begin)
+                if not gathered:
+                    for b in range(n_queued):
+                        buffers.queue[b] = begin + b
+                    gather_queue(rows, frame, n_queued, buffers)
+                n_settled += label_gathered(
+                    rows, here, book, panels, n_queued, at_once, others, nothing, buffers
+                )
+            gathered = n <= at_a_time  # they are brought side by side once
             if n_settled > limits.most_settled:
                 return step, STUCK, swapped
-            n_contested = 0
-            for i in range(n):
-                if others[i] < 0:
-                    contested[n_contested] = i
-                    n_contested += 1
-            if n_contested:
-                chosen = contested[:n_contested]
-                label_exactly(rows, frame.norms, book, outer, chosen, 0, n_contested, others)
+            if n_settled:
+                for i in range(n):
+                    if others[i] < 0:
+                        return step, CONTESTED, swapped
+        labelled = False
         for j in range(k):
             totals.touched[j] = False
         n_moved = follow_labels(
@@ -164,28 +153,8 @@ def descend_lanes(
             inertia = limits.total_square + cost
             fits = limits.certain < inertia < np.inf
         if not fits:
-            if first:
-                totals.counts[:] = 0
-                totals.mass_rungs[:] = 0.0
-                totals.rungs[:] = 0.0
-            else:
-                follow_labels(
-                    rows,
-                    weights,
-                    others,
-                    labels,
-                    0,
-                    n,
-                    ladders.magics,
-                    ladders.mass_magics,
-                    totals.counts,
-                    totals.mass_rungs,
-                    totals.rungs,
-                    totals.touched,
-                )
-            return step, STUCK, swapped
+            return step, AHEAD, swapped
         labels, others = others, labels
-        first = False
         swapped = not swapped
         shift = 0.0
         moved = False

@@ -287,30 +287,26 @@ def assign_open_lanes(
     capacity = buffers.queue.shape[0]
     n_settled = 0
     n_looked_at = 0
-    n_queued = 0
     widest = drift.own[drift.farthest]
-    for i in range(lo, hi):
-        a = previous[i]
-        others = drift.second if a == drift.farthest else widest
-        gap = np.float64(gaps[i]) - (drift.own[a] + others) * (1 + 2.0**-40)
-        gap = gap - abs(gap) * 2.0**-20 - 1e-37
-        if gap > 0.0:
-            gaps[i] = np.float32(gap)
-            labels[i] = a
-            continue
-        buffers.queue[n_queued] = i
-        n_queued += 1
-        if n_queued == capacity:
+    i = lo
+    while i < hi:
+        n_queued = 0
+        while i < hi and n_queued < capacity:
+            a = previous[i]
+            others = drift.second if a == drift.farthest else widest
+            gap = np.float64(gaps[i]) - (drift.own[a] + others) * (1 + 2.0**-40)
+            gap = gap - abs(gap) * 2.0**-20 - 1e-37
+            if gap > 0.0:
+                gaps[i] = np.float32(gap)
+                labels[i] = a
+            else:
+                buffers.queue[n_queued] = i
+                n_queued += 1
+            i += 1
+        if n_queued:
             n_open, _ = _label_queue(
                 rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers
             )
             n_settled += n_open
             n_looked_at += n_queued
-            n_queued = 0
-    if n_queued:
-        n_open, _ = _label_queue(
-            rows, frame, book, panels, n_queued, at_once, labels, gaps, buffers
-        )
-        n_settled += n_open
-        n_looked_at += n_queued
     return n_settled, n_looked_at

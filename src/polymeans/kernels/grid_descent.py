@@ -1,8 +1,7 @@
-"""Lloyd descents of small grids of protocentroids, run thousands of times by a search.
+"""Steps of Lloyd descents of small grids of protocentroids, run thousands of times by a search.
 
-The rows are few (a summary of the data) and a trial is one call: perturb, then descend until it has
-converged or cannot win any more. Labels come from float32 scores, sums and fits are float64; near
-ties do not matter here, since the winner is refined on the data by the exact engine.
+The rows are few (a summary of the data). Labels come from float32 scores, sums and fits are
+float64; near ties do not matter here, since the winner is refined on the data by the exact engine.
 """
 
 from typing import NamedTuple
@@ -11,10 +10,11 @@ import numpy as np
 
 from polymeans.kernels.additive import refit_quickly
 from polymeans.kernels.cells import decode, member_sums, pair_masses
-from polymeans.kernels.compile import kernel
+from polymeans.kernels.compile import kernel, overload
 from polymeans.kernels.dense import FINITE_OR_INFINITE, Tile
 from polymeans.kernels.emit import LANES
 from polymeans.kernels.multiplicative import SweepBuffers, sweep_products
+from polymeans.kernels.rows import is_kind
 from polymeans.kernels.tiles import tile_scores, tile_two_best
 from polymeans.kernels.vacancies import count_members, fill_vacant
 
@@ -27,21 +27,27 @@ _SWEEPS, _SWEEP_TOL = 3, 1e-9
 #: summary they are 32 kB, which the first-level cache holds.
 _BLOCK = 64
 
-#: A descent is given up if this many more steps that gain as much as the last would not make it
-#: better than its rival; tested from the third step (number 2) on, since the first ones gain most.
-#: Found by experiment, see docs/explanation/constants.rst.
-_STEPS_AHEAD, _FIRST_TESTED = 5.0, 2
 
-
-class TrialProblem(NamedTuple):
-    """Weighted rows, and the shape of the grid that is fitted to them."""
+class SumProblem(NamedTuple):
+    """Weighted rows, and the shape of the grid of sums that is fitted to them."""
 
     points: np.ndarray  # (n, r) float32
     squares: np.ndarray  # (n,) float64 squared norms
     weights: np.ndarray  # (n,) float64
     total: float  # Σ w |x|²
     sizes: np.ndarray  # (p,) int64
-    multiply: bool
+    multiply: bool = False
+
+
+class ProductProblem(NamedTuple):
+    """The same for products; of another type, so that a search compiles one kind of refit only."""
+
+    points: np.ndarray
+    squares: np.ndarray
+    weights: np.ndarray
+    total: float
+    sizes: np.ndarray
+    multiply: bool = True
 
 
 class Workspace(NamedTuple):
@@ -188,29 +194,47 @@ def sum_cells(problem, workspace):
             workspace.sums[c, t] += w * problem.points[i, t]
 
 
+def refit_members(theta, problem, workspace):
+    """Best protocentroids for the sums in the workspace."""
+    raise RuntimeError("refit_members is compiled")  # pragma: no cover
+
+
+@overload(refit_members)
+def _refit_members(theta, problem, workspace):
+    if is_kind(problem, ProductProblem):
+
+        def refit_products(theta, problem, workspace):
+            origin = workspace.row
+            origin[:] = 0.0
+            sweep_products(
+                workspace.sums,
+                0,
+                workspace.masses,
+                origin,
+                problem.sizes,
+                0,
+                theta.shape[1],
+                _SWEEPS,
+                _SWEEP_TOL,
+                theta,
+                workspace.sweep,
+            )
+
+        return refit_products
+    if is_kind(problem, SumProblem):
+
+        def refit_sums(theta, problem, workspace):
+            pair_masses(workspace.masses, problem.sizes, workspace.pair)
+            member_sums(workspace.sums, problem.sizes, workspace.right)
+            refit_quickly(workspace.pair, workspace.right, problem.sizes, theta)
+
+        return refit_sums
+
+
 @kernel(inner=True)
 def refit_protocentroids(theta, problem, workspace):
     """Best protocentroids for the sums in the workspace; the objective with them."""
-    if problem.multiply:
-        origin = workspace.row
-        origin[:] = 0.0
-        sweep_products(
-            workspace.sums,
-            0,
-            workspace.masses,
-            origin,
-            problem.sizes,
-            0,
-            theta.shape[1],
-            _SWEEPS,
-            _SWEEP_TOL,
-            theta,
-            workspace.sweep,
-        )
-    else:
-        pair_masses(workspace.masses, problem.sizes, workspace.pair)
-        member_sums(workspace.sums, problem.sizes, workspace.right)
-        refit_quickly(workspace.pair, workspace.right, problem.sizes, theta)
+    refit_members(theta, problem, workspace)
     return cell_objective(theta, problem, workspace)
 
 
@@ -226,33 +250,3 @@ def cell_objective(theta, problem, workspace):
                 value = centroid_coordinate(theta, problem, workspace.digits, t)
                 total += value * (mass * value - 2.0 * workspace.sums[c, t])
     return max(0.0, total)
-
-
-@kernel(inner=True)
-def lloyd_step(theta, problem, workspace):
-    """One Lloyd iteration; the objective after it."""
-    pack_centroids(theta, problem, workspace)
-    assign_nearest(problem, workspace)
-    relocate_unused(problem, workspace)
-    sum_cells(problem, workspace)
-    return refit_protocentroids(theta, problem, workspace)
-
-
-@kernel
-def lloyd_descent(theta, problem, workspace, max_iter, tol, rival):
-    """Descend in place; the objective and the number of passes.
-
-    Ends when a step gains less than ``tol`` of the objective, or when five more steps that gain as
-    much as the last would not bring it below ``rival``.
-    """
-    before = np.inf
-    value = np.inf
-    for n in range(max_iter):
-        value = lloyd_step(theta, problem, workspace)
-        gain = before - value
-        if n > 0 and gain <= tol * value:
-            return value, n + 1
-        if n >= _FIRST_TESTED and value - _STEPS_AHEAD * gain > rival:
-            return value, n + 1
-        before = value
-    return value, max_iter

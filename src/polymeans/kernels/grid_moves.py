@@ -9,21 +9,14 @@ from polymeans.kernels.emit import LANES
 from polymeans.kernels.grid_descent import (
     distance_of_score,
     fill_table,
-    lloyd_step,
     pack_cell,
     pack_centroids,
-    refit_protocentroids,
 )
 from polymeans.kernels.tiles import tile_two_best
 
-#: Iterations with noise, and with soft assignments; found by experiment, see
-#: docs/explanation/constants.rst.
-NOISE_ITERATIONS, ANNEALING_ITERATIONS = 6, 10
-
-#: The temperature that annealing ends at, relative to the mean distance: assignments are hard by
-#: then. Gaps beyond so many temperatures count as infinite: exp(-16) is 1e-7, about what float32
-#: scores resolve.
-_LAST_TEMPERATURE, _NEGLIGIBLE_GAP = 0.05, 16.0
+#: Gaps beyond so many temperatures count as infinite: exp(-16) is 1e-7, about what float32 scores
+#: resolve.
+_NEGLIGIBLE_GAP = 16.0
 
 #: Rows drawn as places for a swapped vector, and members of the other sets tried with each: six
 #: candidates, each of which costs a look at sampled rows. At most so many rows are sampled: they
@@ -245,59 +238,48 @@ def swap_protocentroid(theta, problem, workspace, rank, seed):
         )
 
 
-@kernel
-def add_fading_noise(theta, problem, workspace, strength, seed):
-    """Noise in proportion to the spread of each set, which fades over a few Lloyd iterations."""
-    np.random.seed(seed)
-    for round_ in range(NOISE_ITERATIONS):
-        fade = strength * (1.0 - round_ / NOISE_ITERATIONS)
-        start = 0
-        for q in range(problem.sizes.shape[0]):
-            h = problem.sizes[q]
-            for t in range(theta.shape[1]):
-                mean = 0.0
-                for g in range(h):
-                    mean += theta[start + g, t] / h
-                spread = 0.0
-                for g in range(h):
-                    spread += (theta[start + g, t] - mean) ** 2 / h
-                spread = fade * np.sqrt(spread)
-                for g in range(h):
-                    theta[start + g, t] += spread * np.random.standard_normal()
-            start += h
-        lloyd_step(theta, problem, workspace)
+@kernel(inner=True)
+def add_noise(theta, sizes, strength):
+    """Noise in proportion to the spread of each set."""
+    start = 0
+    for q in range(sizes.shape[0]):
+        h = sizes[q]
+        for t in range(theta.shape[1]):
+            mean = 0.0
+            for g in range(h):
+                mean += theta[start + g, t] / h
+            spread = 0.0
+            for g in range(h):
+                spread += (theta[start + g, t] - mean) ** 2 / h
+            spread = strength * np.sqrt(spread)
+            for g in range(h):
+                theta[start + g, t] += spread * np.random.standard_normal()
+        start += h
 
 
-@kernel
-def anneal_assignments(theta, problem, workspace, hottest, scale):
-    """Soft assignments that harden over a few iterations (deterministic annealing).
-
-    Temperatures fall geometrically from ``hottest`` to 0.05 times the present mean distance.
-    """
-    n, k, r = problem.points.shape[0], workspace.masses.shape[0], theta.shape[1]
+@kernel(inner=True)
+def sum_softly(problem, workspace, temperature):
+    """Masses and sums of all cells, to which rows belong the more the nearer they are."""
+    n, r = problem.points.shape
+    k = workspace.masses.shape[0]
     share = np.empty(k)
-    for round_ in range(ANNEALING_ITERATIONS):
-        ratio = (_LAST_TEMPERATURE / hottest) ** (round_ / (ANNEALING_ITERATIONS - 1))
-        temperature = max(hottest * ratio * scale, 1e-300)
-        pack_centroids(theta, problem, workspace)
-        fill_table(problem, workspace)
-        workspace.masses[:] = 0.0
-        workspace.sums[:] = 0.0
-        for i in range(n):
-            lowest = np.float32(np.inf)
-            for c in range(k):
-                lowest = min(lowest, workspace.table[c // LANES, i, c % LANES])
-            total = 0.0
-            for c in range(k):
-                gap = 2.0 * np.float64(workspace.table[c // LANES, i, c % LANES] - lowest)
-                # Most centroids are too far to matter, and exponentials take long.
-                near = gap < _NEGLIGIBLE_GAP * temperature
-                share[c] = np.exp(-gap / temperature) if near else 0.0
-                total += share[c]
-            for c in range(k):
-                if share[c] > 0.0:
-                    w = problem.weights[i] * share[c] / total
-                    workspace.masses[c] += w
-                    for t in range(r):
-                        workspace.sums[c, t] += w * problem.points[i, t]
-        refit_protocentroids(theta, problem, workspace)
+    fill_table(problem, workspace)
+    workspace.masses[:] = 0.0
+    workspace.sums[:] = 0.0
+    for i in range(n):
+        lowest = np.float32(np.inf)
+        for c in range(k):
+            lowest = min(lowest, workspace.table[c // LANES, i, c % LANES])
+        total = 0.0
+        for c in range(k):
+            gap = 2.0 * np.float64(workspace.table[c // LANES, i, c % LANES] - lowest)
+            # Most centroids are too far to matter, and exponentials take long.
+            near = gap < _NEGLIGIBLE_GAP * temperature
+            share[c] = np.exp(-gap / temperature) if near else 0.0
+            total += share[c]
+        for c in range(k):
+            if share[c] > 0.0:
+                w = problem.weights[i] * share[c] / total
+                workspace.masses[c] += w
+                for t in range(r):
+                    workspace.sums[c, t] += w * problem.points[i, t]

@@ -17,9 +17,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from polymeans.kernels.compile import kernel
+from polymeans.kernels.compile import kernel, overload
 from polymeans.kernels.rows import (
     Book,
     DenseArrays,

@@ -1,9 +1,8 @@
 """Distances of rows to their own centroids, and to all of them."""
 
 import numpy as np
-from numba.extending import overload
 
-from polymeans.kernels.compile import kernel
+from polymeans.kernels.compile import kernel, overload
 from polymeans.kernels.nearest import (
     book_width,
     clear_row,

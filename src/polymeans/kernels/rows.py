@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
-from polymeans.kernels.compile import kernel
+from polymeans.kernels.compile import kernel, overload
 from polymeans.kernels.distances import exact_squared_distance
 from polymeans.kernels.exact import add_dense, add_sparse
 

@@ -143,7 +143,8 @@ def rows_of_units(
 ):
     """For each target the first row up to which the masses add up to more than it."""
     # The last row where masses are no numbers: what is returned is always a row.
-    found = np.full(targets.shape[0], masses.shape[0] - 1, dtype=np.int64)
+    found = np.empty(targets.shape[0], dtype=np.int64)
+    found[:] = masses.shape[0] - 1
     position = 0
     total = np.int64(0)
     for i in range(masses.shape[0]):

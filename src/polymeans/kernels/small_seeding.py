@@ -37,6 +37,19 @@ def share_of(draw, total):
 
 
 @kernel(inner=True)
+def _order_of(numbers):
+    """Where the smallest of a few numbers is, then the next; numpy's sorts take long to compile."""
+    order = np.empty(numbers.shape[0], dtype=np.int64)
+    for position in range(numbers.shape[0]):
+        before = position
+        while before > 0 and numbers[order[before - 1]] > numbers[position]:
+            order[before] = order[before - 1]
+            before -= 1
+        order[before] = position
+    return order
+
+
+@kernel(inner=True)
 def _draw(masses, largest, n_bits, draws, found):
     """Write the rows that numbers between 0 and 1 fall on, in proportion to the rows' masses."""
     n_draws = draws.shape[0]
@@ -47,7 +60,7 @@ def _draw(masses, largest, n_bits, draws, found):
     low = bits // 2  # one factor could leave the range of numbers
     scales = math.ldexp(1.0, low), math.ldexp(1.0, bits - low)
     total = total_units(masses, *scales)
-    order = np.argsort(draws, kind="mergesort")
+    order = _order_of(draws)
     targets = np.empty(n_draws, dtype=np.int64)
     for position in range(n_draws):
         targets[position] = share_of(draws[order[position]], total)
@@ -83,8 +96,8 @@ def greedy_plus_plus(
     n, d = rows.values.shape
     m = candidates.shape[0]
     distances = np.empty((m, n), dtype=rows.values.dtype)
-    closest = np.full(n, np.inf)
-    masses = np.empty(n)
+    closest, masses = np.empty(n), np.empty(n)
+    closest[:] = np.inf
     norms = np.empty(m)
     drawn = np.empty(m, dtype=np.int64)
     rungs = np.empty((m, 2))
@@ -102,8 +115,12 @@ def greedy_plus_plus(
                 candidates[j, t] = rows.values[drawn[j], t]
         pack_panels(candidates, frame.shift, panels, norms)
         e = frame.error
-        shortest = norms.min() if e.shortest < np.inf else np.inf
-        error = ScoreError(e.product, e.score, e.faint, e.own, norms.max(), shortest, e.certain)
+        longest, shortest = 0.0, np.inf
+        for j in range(m):
+            longest = max(longest, norms[j])
+            shortest = min(shortest, norms[j])
+        shortest = shortest if e.shortest < np.inf else np.inf
+        error = ScoreError(e.product, e.score, e.faint, e.own, longest, shortest, e.certain)
         here = ScoreFrame(frame.shift, frame.shifted, frame.norms, error)
         candidate_distances_dense(rows, here, book, panels, 0, n, distances, block, tile)
         best = 0

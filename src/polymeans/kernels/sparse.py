@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import overload
 
-from polymeans.kernels.compile import kernel
+from polymeans.kernels.compile import kernel, overload
 from polymeans.kernels.halves import as_half_bits, half_as_float32
 from polymeans.kernels.rounding import round_down, round_up
 from polymeans.kernels.rows import SparseArrays, as_contested, exact_score, score_rounding

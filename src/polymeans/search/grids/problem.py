@@ -87,7 +87,7 @@ class GridProblem:
         aggregator: str,
         offset: float = 0.0,
     ) -> None:
-        from polymeans.kernels.grid_descent import TrialProblem
+        from polymeans.kernels.grid_descent import ProductProblem, SumProblem
 
         points = np.ascontiguousarray(points, dtype=np.float32)
         squares = np.einsum("ij,ij->i", points, points, dtype=np.float64)
@@ -100,13 +100,13 @@ class GridProblem:
         self.aggregator = aggregator
         self.offset = offset / scale
         self.mass = float(weights.sum())
-        self.data = TrialProblem(
+        kind = ProductProblem if aggregator == "product" else SumProblem
+        self.data = kind(
             points,
             squares,
             weights,
             float(weights @ squares),
             np.array(self.sizes, dtype=np.int64),
-            aggregator == "product",
         )
         self._workspaces: queue.SimpleQueue[Workspace] = queue.SimpleQueue()
         self._passes: list[int] = []
@@ -124,12 +124,27 @@ class GridProblem:
     # --- trials --------------------------------------------------------------------------------
 
     def descend(
-        self, vectors: NDArray[np.float64], max_iter: int, tol: float, rival: float = np.inf
+        self,
+        vectors: NDArray[np.float64],
+        max_iter: int,
+        tol: float,
+        rival: float = np.inf,
+        *,
+        noise: float = 0.0,
+        seed: int = 0,
+        hottest: float = 0.0,
     ) -> tuple[float, int]:
-        """Lloyd in place: the objective and the passes it took. Ends early where it cannot win."""
-        from polymeans.kernels.grid_descent import lloyd_descent
+        """Lloyd in place: the objective and the passes it took. Ends early where it cannot win.
 
-        value, passes = self._run(lloyd_descent, vectors, max_iter, tol, rival)
+        Noise, or soft assignments from the ``hottest`` temperature on, perturb the first iterations
+        of a trial against a rival.
+        """
+        from polymeans.kernels.grid_trials import lloyd_descent
+
+        mean_distance = (rival + self.offset) / self.mass if hottest > 0.0 else 0.0
+        value, passes = self._run(
+            lloyd_descent, vectors, noise, seed, hottest, mean_distance, max_iter, tol, rival
+        )
         self._passes.append(passes)
         return value, passes
 
@@ -140,25 +155,30 @@ class GridProblem:
 
         ``kind`` is one of MOVES, ``turn`` counts how often it was tried since it last helped.
         """
-        from polymeans.kernels import grid_moves as moves
-
         if self.n_clusters > SEARCHABLE:  # the workspace has no table of all distances
             raise ValueError(f"{self.n_clusters} centroids are too many for moves.")
 
+        extra, noise, hottest = 0, 0.0, 0.0
         if kind == "swap":
-            self._run(moves.swap_protocentroid, vectors, turn, seed)
+            from polymeans.kernels.grid_moves import swap_protocentroid
+
+            self._run(swap_protocentroid, vectors, turn, seed)
             extra = _SWAP_PASSES
+            self._passes.append(extra)
         elif kind == "noise":
-            self._run(moves.add_fading_noise, vectors, NOISES[turn % len(NOISES)], seed)
-            extra = moves.NOISE_ITERATIONS
+            noise = NOISES[turn % len(NOISES)]
         else:
-            mean_distance = (value + self.offset) / self.mass
             hottest = TEMPERATURES[turn % len(TEMPERATURES)]
-            self._run(moves.anneal_assignments, vectors, hottest, mean_distance)
-            extra = moves.ANNEALING_ITERATIONS
-        self._passes.append(extra)
-        value, passes = self.descend(vectors, TRIAL_ITERATIONS, TRIAL_TOL, value)
-        return value, passes + extra
+        found, passes = self.descend(
+            vectors,
+            TRIAL_ITERATIONS,
+            TRIAL_TOL,
+            value,
+            noise=noise,
+            seed=seed,
+            hottest=hottest,
+        )
+        return found, passes + extra
 
     def labels(self, vectors: NDArray[np.float64]) -> NDArray[np.int64]:
         """Nearest centroid of each row."""
