@@ -20,7 +20,7 @@ from polymeans.engine.lane_assigners import LaneLloyd, drift_of, plain_assigner
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.placement import Kept
 from polymeans.engine.prepared_blocks import block_of_some
-from polymeans.engine.sparse_assigners import SparseLazy
+from polymeans.engine.sparse_assigners import CentroidTable, SparseLazy
 
 #: Share of the rows above which all are looked at, to save taking the open ones out of the block.
 #: A guess that was not measured; results do not depend on it.
@@ -86,7 +86,8 @@ def _label_by_moved(
 ) -> NDArray[np.int32]:
     """Only centroids that moved are looked at, as long as these are not most of them."""
     labels = np.empty_like(before)
-    assigner = SparseLazy(block, codebook.n_clusters, None if in_turn is None else in_turn.table)
+    table = CentroidTable(codebook) if in_turn is None else in_turn.table
+    assigner = SparseLazy(block, codebook.n_clusters, table)
     if drift is not None and kept.gaps is not None:
         assigner.resume(kept.gaps, np.flatnonzero(drift))
     assigner.assign(codebook, before, labels)
