@@ -11,9 +11,9 @@ from polymeans._validation import shown
 from polymeans.blocks.extras import load
 from polymeans.blocks.pages import array_of_own_pages
 
-#: Rows that are filled in at a time, at least, and bytes of as many of them as a cache holds. Values
-#: of one column go to distant places, which stay in cache until the last column is done. With 32
-#: columns, 1024 rows took a fifth longer than 4096 by what each of many assignments costs.
+#: Rows that are filled in at a time, at least, and bytes of as many as a cache holds. Values of one
+#: column go to distant places, which stay in cache until the last column is done. With 32 columns,
+#: 1024 rows took a fifth longer than 4096, by what each of many assignments costs.
 _TILE, _TILE_BYTES = 1024, 2**19
 
 

@@ -31,7 +31,7 @@ class StoredArray:
         They are no memory map: where a zip file puts arrays, numbers are not aligned.
         """
         out = array_of_own_pages((stop - start,), self.dtype)
-        wanted = memoryview(out).cast("B") if len(out) else memoryview(b"")
+        wanted = out.data.cast("B") if len(out) else memoryview(b"")
         with open(self.path, "rb", buffering=0) as file:
             file.seek(self.offset + start * self.dtype.itemsize)
             while len(wanted):
