@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from polymeans.blocks import csr_files, from_csr_files, read_ahead
+from polymeans.blocks.stored_arrays import stored_arrays
 
 from .conftest import sparse_matrix, stacked
 
@@ -145,3 +146,39 @@ def test_a_file_that_changed_between_two_passes(shards, X, change):
         path.unlink()
     with pytest.raises(RuntimeError, match=r"shard-1\.npz (changed|was opened)"):
         list(blocks)
+
+
+@pytest.fixture
+def stored(X, tmp_path):
+    """Shards that are not compressed."""
+    for i, part in enumerate([X[:50], X[50:60], X[60:]]):
+        sp.save_npz(tmp_path / f"stored-{i}.npz", part, compressed=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("block_bytes", [1, 200, 3000, 2**20])
+def test_parts_of_files_without_compression_are_read_alone(stored, X, monkeypatch, block_bytes):
+    monkeypatch.setattr(csr_files, "_load", lambda path: pytest.fail("read as a whole"))
+    blocks = from_csr_files(stored, block_bytes=block_bytes)
+    for found in (stacked(blocks), sp.vstack([blocks[i] for i in range(len(blocks))])):
+        assert np.array_equal(found.toarray(), X.toarray())
+
+
+def test_a_file_without_compression_that_was_cut_off(stored):
+    (array,) = stored_arrays(str(stored / "stored-0.npz"), ("data",))
+    with pytest.raises(ValueError, match=r"stored-0\.npz ends too early"):
+        array.read(0, 10**6)
+
+
+@pytest.mark.parametrize("what", ["bytes of another machine", "two dimensions", "compression"])
+def test_arrays_that_cannot_be_read_in_part(tmp_path, what):
+    values = np.arange(4.0).astype(">f8") if what == "bytes of another machine" else np.eye(2)
+    save = np.savez_compressed if what == "compression" else np.savez
+    save(tmp_path / "some.npz", data=values)
+    assert stored_arrays(str(tmp_path / "some.npz"), ("data",)) is None
+
+
+def test_bytes_of_another_machine(tmp_path, X):
+    swapped = X.data.astype(X.dtype.newbyteorder())
+    save_raw(tmp_path / "rows.npz", swapped, X.indices, X.indptr, X.shape)
+    assert np.array_equal(stacked(from_csr_files(tmp_path)).toarray(), X.toarray())

@@ -83,7 +83,7 @@ def test_table_is_kept_current(documents, threads, monkeypatch, halves):
     k = 12
     codebook = make_codebook(runner.frame, documents[:k].toarray())
     account = CellAccount(runner.block, k)
-    table = CentroidTable(runner.block, codebook)
+    table = CentroidTable(codebook)
     rng = np.random.default_rng(0)
     previous = np.full(documents.shape[0], -1, dtype=np.int32)
     for n_moved in (2500, 400, 30, 3):
@@ -92,7 +92,7 @@ def test_table_is_kept_current(documents, threads, monkeypatch, halves):
         labels[moved] = rng.integers(0, k, n_moved)
         change = account.update(previous, labels)
         codebook.refit(account.statistics)
-        table.follow(codebook, change)
+        table.follow(codebook, change, runner.block)
         stored = table.table.view(np.float16) if halves else table.table
         centers = stored[:, :k].astype(float) * table.columns.slope[:k]
         exact = (codebook.array / codebook.denominators[:, None]).T

@@ -2,13 +2,18 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeans.codebooks.dense import DenseCodebook
+from polymeans.core.statistics import CellStatistics
+from polymeans.engine.assignment import make_codebook
+from polymeans.engine.in_turn import InTurn
 from polymeans.engine.margins import label_open_rows, nearest_labels
 from polymeans.engine.placement import Held, Kept
 from polymeans.engine.survey import measure
+from polymeans.engine.visits import assign_and_add_up, change_labels
 
 
 def block_of(X):
@@ -61,3 +66,44 @@ def test_labels_follow_centroids_that_move(seed, speed):
         step = after.astype(np.float64) - centers.astype(np.float64)
         drift = np.sqrt((step**2).sum(axis=1)) * (1 + 1e-12)
         centers = after
+
+
+def documents_and_centroids(seed):
+    rng = np.random.default_rng(seed)
+    X = sp.random(120, 30, density=0.2, format="csr", dtype=np.float32, rng=rng)
+    held = Held([(X, np.ones(120))])
+    frame = measure(held, spherical=False)
+    return rng, held.block(), frame, X[:10].toarray()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_labels_of_csr_rows_follow_centroids_that_move(seed):
+    rng, block, frame, centers = documents_and_centroids(seed)
+    kept, drift = Kept(0, 120), None
+    for _ in range(4):
+        codebook = make_codebook(frame, centers)
+        kept.labels = label_open_rows(block, kept, codebook, drift)
+        np.testing.assert_array_equal(kept.labels, nearest_labels(block, codebook, kept.labels))
+        moves = rng.random((10, 1)) < 0.4
+        centers = (centers + moves * 0.1 * rng.random(centers.shape)).astype(np.float32)
+        drift = moves[:, 0].astype(np.float64)
+        changed = rng.integers(0, 120, 5)  # as rows that an empty cluster was given
+        change_labels(kept, changed, rng.integers(0, 10, 5).astype(np.int32))
+
+
+def test_visits_in_turn_come_to_the_same(monkeypatch):
+    _, block, frame, centers = documents_and_centroids(0)
+    monkeypatch.setattr(block, "weights", np.arange(120) % 3.0)
+    codebook = make_codebook(frame, centers)
+    alone, shared = Kept(0, 120), Kept(0, 120)
+    totals, known = CellStatistics.empty(frame, 10), None
+    for number in range(3):
+        in_turn, corrected = InTurn(codebook, totals), number > 0
+        found = assign_and_add_up(block, alone, codebook, corrected=corrected)
+        together = assign_and_add_up(block, shared, codebook, False, corrected, None, in_turn)
+        assert together.statistics is None
+        known = known + found.statistics if corrected else found.statistics
+        for name in ("counts", "mass_rungs", "rungs"):
+            np.testing.assert_array_equal(getattr(totals, name), getattr(known, name))
+        assert found.changes.n_moved == together.changes.n_moved
+        codebook = make_codebook(frame, centers + 0.1 * (number + 1))

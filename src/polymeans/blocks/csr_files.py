@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from polymeans.blocks.checked import Announcement, CheckedBlocks
 from polymeans.blocks.files import Paths, Stamp, files_of
 from polymeans.blocks.rows import working_dtype
 from polymeans.blocks.sizes import BLOCK_BYTES, Piece, check_block_bytes, cut_by_bytes, join, place
+from polymeans.blocks.stored_arrays import StoredArray, array_header, stored_arrays
 from polymeans.blocks.weights import row_weights
 from polymeans.core.contracts import Rows
 
@@ -23,15 +23,16 @@ def from_csr_files(
     """CSR rows in one ``.npz`` file or many, as ``scipy.sparse.save_npz`` writes them.
 
     **Idea.** A large sparse matrix is kept as shards, each of them a file with some of the rows.
-    One shard at a time is in memory.
+    Some rows of a shard are in memory, or one shard if it is compressed.
 
     **Use when** documents or other sparse rows do not fit into memory. **Do not use** with one
-    file for all rows: a ``.npz`` file can be read only as a whole, so shards of 32 to 200 MB are
+    compressed file for all rows: it can be read only as a whole, so shards of 32 to 200 MB are
     best.
 
-    **Cost.** Each pass reads and decompresses each file once; the file of the last block is kept
-    until another one is read. Files written with ``compressed=False`` are read two to
-    four times as fast.
+    **Cost.** Each pass reads each file once. Of files written with ``compressed=False`` each block
+    is read by itself, straight into its arrays; the checksums of the zip format are not computed.
+    Others are decompressed as a whole, which takes several times as long, and the file of the last
+    block is kept until another one is read.
 
     Parameters
     ----------
@@ -98,6 +99,8 @@ class _File:
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     stamp: Stamp
+    #: Values, indices and pointers, if parts of them can be read.
+    arrays: tuple[StoredArray, ...] | None
 
 
 class _Shards:
@@ -117,6 +120,12 @@ class _Shards:
         return rows[0] if len(rows) == 1 else sp.vstack(rows, format="csr")
 
     def _rows(self, piece: Piece) -> Rows:
+        file = self._files[piece.part]
+        if file.arrays is not None:
+            return _read(file.arrays, piece, file.shape[1])
+        return self._rows_of_whole(piece)
+
+    def _rows_of_whole(self, piece: Piece) -> Rows:
         # Taken out, not looked at: a second thread that reads at the same time loads its own.
         kept, self._kept = self._kept, None
         if kept is None or kept[0] != piece.part:
@@ -138,6 +147,18 @@ class _Shards:
         )
 
 
+def _read(arrays: tuple[StoredArray, ...], piece: Piece, n_features: int) -> Rows:
+    """Some rows of a file, and nothing else of it."""
+    values, indices, pointers = arrays
+    indptr = pointers.read(piece.start, piece.stop + 1)
+    lo, hi = int(indptr[0]), int(indptr[-1])
+    if not 0 <= lo <= hi <= values.length:
+        raise ValueError(f"{values.path} changed after it was opened: indptr ends at {hi}.")
+    indptr -= indptr[0]
+    rows = values.read(lo, hi), indices.read(lo, hi), indptr
+    return sp.csr_array(rows, shape=(piece.n_rows, n_features))
+
+
 def _load(path: str) -> Rows:
     try:
         return sp.csr_array(sp.load_npz(path))
@@ -157,6 +178,7 @@ def _open(path: str, part: int, block_bytes: int) -> tuple[_File, list[Piece]]:
             shape = tuple(int(size) for size in arrays["shape"])
             indptr = arrays["indptr"]
         dtype, index_dtype = _dtype(path, "data.npy"), _dtype(path, "indices.npy")
+        stored = stored_arrays(path, ("data", "indices", "indptr"))
     except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{path} is no CSR matrix as scipy.sparse.save_npz writes it: {error}."
@@ -167,7 +189,9 @@ def _open(path: str, part: int, block_bytes: int) -> tuple[_File, list[Piece]]:
     _check_indptr(indptr, shape[0], path)
     each = working.itemsize + index_dtype.itemsize
     ends = indptr[1:].astype(np.int64) * each + np.arange(1, shape[0] + 1) * indptr.itemsize
-    return _File(path, shape, dtype, stamp), cut_by_bytes(part, ends, block_bytes)
+    if stored is not None and not indptr[-1] == stored[0].length == stored[1].length:
+        stored = None  # entries that no row has, or that are missing: scipy knows what to do
+    return _File(path, shape, dtype, stamp, stored), cut_by_bytes(part, ends, block_bytes)
 
 
 def _check_indptr(indptr: NDArray[Any], n_rows: int, path: str) -> None:
@@ -181,6 +205,4 @@ def _check_indptr(indptr: NDArray[Any], n_rows: int, path: str) -> None:
 def _dtype(path: str, member: str) -> np.dtype[Any]:
     """The type of an array in a ``.npz`` file, from its header."""
     with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-        version = npy.read_magic(file)
-        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        return np.dtype(read(file)[2])
+        return array_header(file)[2]

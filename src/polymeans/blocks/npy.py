@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from polymeans.blocks.checked import Announcement, CheckedBlocks
 from polymeans.blocks.files import Paths, Stamp, files_of
 from polymeans.blocks.rows import working_dtype
 from polymeans.blocks.sizes import BLOCK_BYTES, Piece, check_block_bytes, cut, join, place
+from polymeans.blocks.stored_arrays import array_header
 from polymeans.blocks.weights import row_weights
 
 
@@ -115,9 +115,7 @@ def _open(path: str) -> _File:
     stamp = Stamp.of(path)
     try:
         with open(path, "rb") as file:
-            version = npy.read_magic(file)
-            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, is_fortran, dtype = read(file)
+            shape, is_fortran, dtype = array_header(file)
             offset = file.tell()
     except (ValueError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no .npy file: {error}") from error

@@ -18,12 +18,12 @@ from polymeans.core.statistics import (
     MarginalStatistics,
     marginals,
 )
-from polymeans.core.threads import running_threads
 from polymeans.engine.accumulate import (
     add_clusters,
     follow_rows,
     is_followed_by_rows,
     mass_statistics,
+    move_clusters,
 )
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.changes import Change, Moves
@@ -66,7 +66,7 @@ class CellAccount:
         return Change(n_moved, changed, changed)
 
     def _follow_clusters(self, previous: NDArray[np.int32], labels: NDArray[np.int32]) -> Change:
-        from polymeans.kernels import cluster_sums, groups
+        from polymeans.kernels import groups
 
         block, statistics = self.block, self.statistics
         was_empty = statistics.counts == 0
@@ -77,23 +77,7 @@ class CellAccount:
 
         anew = _CORRECTION[block.is_sparse] * n_events[touched] >= statistics.counts[touched]
         add_clusters(block, labels, touched[anew], statistics.mass_rungs, statistics.rungs)
-        corrected = touched[~anew]
-        frame, threads = statistics.frame, running_threads()
-        events = groups.Groups(moves.starts, moves.events)
-        threads.map(
-            lambda share: cluster_sums.move_members(
-                block.arrays,
-                block.weights,
-                corrected[slice(*share)],
-                events,
-                moves.rows,
-                frame.ladder.magics,
-                frame.mass_ladder.magics,
-                statistics.mass_rungs,
-                statistics.rungs,
-            ),
-            threads.shares(n_events[corrected]),
-        )
+        move_clusters(block, statistics, moves, touched[~anew])
         statistics.touch(touched)
         return moves.change(statistics.counts, anew | was_empty[touched])
 

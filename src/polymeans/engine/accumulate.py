@@ -12,6 +12,7 @@ from polymeans.core.exact_sums import Ladder
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
+from polymeans.engine.changes import Moves
 
 #: Bytes of totals that a core's cache holds, and rows that make a thread of their own worthwhile.
 _CACHED, _PIECE_ROWS = 2**22, 4096
@@ -97,6 +98,56 @@ def follow_rows(
         for total, part in zip(totals, own):
             total += part
     return n_moved, touched
+
+
+def move_clusters(
+    block: Block, statistics: CellStatistics, moves: Moves, clusters: NDArray[np.int64]
+) -> None:
+    """Correct sums and masses of some clusters by the rows that left and came, in place."""
+    from polymeans.kernels import cluster_sums, groups
+
+    frame, threads = statistics.frame, running_threads()
+    events = groups.Groups(moves.starts, moves.events)
+    threads.map(
+        lambda share: cluster_sums.move_members(
+            block.arrays,
+            block.weights,
+            clusters[slice(*share)],
+            events,
+            moves.rows,
+            frame.ladder.magics,
+            frame.mass_ladder.magics,
+            statistics.mass_rungs,
+            statistics.rungs,
+        ),
+        threads.shares(moves.n_events[clusters]),
+    )
+
+
+def move_rows(
+    block: Block,
+    statistics: CellStatistics,
+    previous: NDArray[np.int32],
+    labels: NDArray[np.int32],
+) -> None:
+    """Correct totals by the rows whose label changed, in place, cluster by cluster.
+
+    Parameters
+    ----------
+    block : Block
+    statistics : CellStatistics
+        Totals of these and perhaps of other rows, under the labels before.
+    previous : ndarray of shape (n_samples,)
+        The labels before; -1: the row was in no cluster.
+    labels : ndarray of shape (n_samples,)
+    """
+    n_clusters = len(statistics.counts)
+    moves = Moves.between(previous, labels, n_clusters)
+    move_clusters(block, statistics, moves, moves.touched)
+    counted = moves.rows[block.weights[moves.rows] > 0]
+    left = previous[counted]
+    statistics.counts += np.bincount(labels[counted], minlength=n_clusters)
+    statistics.counts -= np.bincount(left[left >= 0], minlength=n_clusters)
 
 
 def add_clusters(

@@ -10,7 +10,8 @@ from polymeans.core.exact_sums import ExactSum
 from polymeans.core.statistics import CellStatistics, DeferredStatistics, Statistics, rounded_mass
 from polymeans.engine import visits
 from polymeans.engine.accounts import rounded_features
-from polymeans.engine.placement import Placement, find_rows, first_rows, pieces
+from polymeans.engine.in_turn import InTurn
+from polymeans.engine.placement import LocalPlacement, Placement, find_rows, first_rows, pieces
 from polymeans.engine.prepared import UnitOf
 from polymeans.engine.prepared_blocks import block_of_some
 from polymeans.engine.runners import BaseRunner
@@ -19,6 +20,9 @@ from polymeans.engine.survey import measure
 #: Share of the rows: if fewer moved in an iteration, totals are corrected by those that move in the
 #: next one. Taking a row out and putting it in again costs twice as much as adding it anew.
 _MANY = 0.25
+
+#: How far a centroid went at least that went anywhere.
+_LEAST = np.finfo(np.float64).tiny
 
 
 class BlockRunner(BaseRunner):
@@ -77,15 +81,27 @@ class BlockRunner(BaseRunner):
         known, few = self._totals, _MANY * self.frame.n_samples
         corrected = known is not None and self._all_changes().n_moved < few
         drift = self._drift if codebook is self._visited else None
+        in_turn = self._in_turn(codebook, known if corrected else None)
         found: visits.Pass = self.placement.reduce(
-            visits.assign_and_add_up, codebook, measured, corrected, drift
+            visits.assign_and_add_up, codebook, measured, corrected, drift, in_turn
         )
         self._visited, self._drift = codebook, None
         self._forget_totals()
-        self._totals = known + found.statistics if corrected else found.statistics
+        if in_turn is not None:
+            self._totals = in_turn.totals
+        else:
+            self._totals = known + found.statistics if corrected else found.statistics
         self._changes = found.changes
         if found.inertia is not None:
             self._measured = codebook, found.inertia
+
+    def _in_turn(self, codebook: BaseCodebook, known: CellStatistics | None) -> InTurn | None:
+        """What visits of a pass share, where they run here; totals are known or begin empty."""
+        frame, is_local = self.frame, isinstance(self.placement, LocalPlacement)
+        if not (is_local and InTurn.serves(codebook, frame.is_sparse, frame.guarded)):
+            return None
+        totals = CellStatistics.empty(frame, codebook.n_clusters) if known is None else known
+        return InTurn(codebook, totals)
 
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
@@ -151,7 +167,9 @@ class BlockRunner(BaseRunner):
     def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted: what was measured is of another one."""
         self._measured = self._far = None
-        self._drift = drift
+        # A centroid whose cluster changed may have moved by less than a squared length can say.
+        touched = codebook.entangled | self._all_changes().touched
+        self._drift = np.where(touched, np.maximum(drift, _LEAST), drift)
 
     def _inertia(self, codebook: BaseCodebook) -> ExactSum:
         if self._measured is not None and self._measured[0] is codebook:

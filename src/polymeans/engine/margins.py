@@ -1,8 +1,10 @@
 """Labels of a block from pass to pass: rows that keep their centroid for certain are left alone.
 
-For each row one number is kept, at most how much farther its second nearest centroid is than the
-nearest (Hamerly's bound). It sinks by what the centroids move. As long as it is positive the label
-stays, so that only the other rows are looked at; labels are those of a look at all of them.
+For each dense row one number is kept, at most how much farther its second nearest centroid is than
+the nearest (Hamerly's bound). It sinks by what the centroids move. As long as it is positive the
+label stays, so that only the other rows are looked at. For each CSR row two bounds on scores are
+kept, with which only centroids that moved have to be looked at. Labels are always those of a look
+at all centroids.
 """
 
 from typing import Any
@@ -12,11 +14,13 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.engine.assignment import make_assigner
-from polymeans.engine.blocks import Block, DenseBlock
+from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
+from polymeans.engine.in_turn import InTurn
 from polymeans.engine.lane_assigners import LaneLloyd, drift_of, plain_assigner
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.placement import Kept
 from polymeans.engine.prepared_blocks import block_of_some
+from polymeans.engine.sparse_assigners import CentroidTable, SparseLazy
 
 #: Share of the rows above which all are looked at, to save taking the open ones out of the block.
 #: A guess that was not measured; results do not depend on it.
@@ -34,7 +38,11 @@ def nearest_labels(
 
 
 def label_open_rows(
-    block: Block, kept: Kept, codebook: BaseCodebook, drift: NDArray[np.float64] | None
+    block: Block,
+    kept: Kept,
+    codebook: BaseCodebook,
+    drift: NDArray[np.float64] | None,
+    in_turn: InTurn | None = None,
 ) -> NDArray[np.int32]:
     """The nearest centroid of each row; sets what is kept for the next pass.
 
@@ -45,7 +53,10 @@ def label_open_rows(
         With the labels and gaps of the last pass, if there was one.
     codebook : codebook
     drift : ndarray of shape (k,) or None
-        How far each centroid went since the last pass; None: not known.
+        How far each centroid went since the last pass, zero only if it did not move; None: not
+        known.
+    in_turn : InTurn, default=None
+        What visits of a pass share.
 
     Returns
     -------
@@ -55,13 +66,34 @@ def label_open_rows(
     if not _has_gaps(block, codebook):
         kept.gaps = None
         return nearest_labels(block, codebook, before)
-    assert isinstance(block, DenseBlock)
+    if isinstance(block, SparseBlock):
+        return _label_by_moved(block, kept, codebook, before, drift, in_turn)
     if drift is None or kept.gaps is None:
         labels, kept.gaps = _labels_and_gaps(block, codebook, before)
         return labels
     if LaneLloyd.serves(block):
         return _label_open_lanes(block, kept, codebook, before, drift)
     return _label_open_tiles(block, kept, codebook, before, drift)
+
+
+def _label_by_moved(
+    block: SparseBlock,
+    kept: Kept,
+    codebook: Any,
+    before: NDArray[np.int32],
+    drift: NDArray[np.float64] | None,
+    in_turn: InTurn | None,
+) -> NDArray[np.int32]:
+    """Only centroids that moved are looked at, as long as these are not most of them."""
+    labels = np.empty_like(before)
+    table = CentroidTable(codebook) if in_turn is None else in_turn.table
+    assigner = SparseLazy(block, codebook.n_clusters, table)
+    if drift is not None and kept.gaps is not None:
+        assigner.resume(kept.gaps, np.flatnonzero(drift))
+    assigner.assign(codebook, before, labels)
+    assigner.forget(decide_contested(block, codebook, labels))
+    kept.gaps = assigner.bounds
+    return labels
 
 
 def _label_open_lanes(
@@ -107,12 +139,11 @@ def _label_open_tiles(
 
 
 def _has_gaps(block: Block, codebook: BaseCodebook) -> bool:
-    """Whether distances to the two nearest centroids are at hand when rows are labelled."""
+    """Whether bounds for the two nearest centroids are at hand when rows are labelled."""
     return (
-        isinstance(block, DenseBlock)
-        and codebook.kind == "table"
+        codebook.kind == "table"
         and not block.frame.guarded
-        and len(block.directionless) == 0
+        and (block.is_sparse or len(block.directionless) == 0)
     )
 
 

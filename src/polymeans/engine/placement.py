@@ -69,7 +69,8 @@ class Kept:
     labels: NDArray[np.int32] | None = None
     #: Labels before the last assignment; None: there were none.
     previous: NDArray[np.int32] | EarlierLabels | None = None
-    #: How much farther the next centroid is than that of the label, at least (dense rows).
+    #: Dense rows: how much farther the next centroid is than that of the label, at least.
+    #: CSR rows (2, n): at most the score of the label, and at least those of all others.
     gaps: NDArray[np.float32] | None = None
     closest: NDArray[np.float64] | None = None  #: squared distance to the nearest candidate
     nearest: NDArray[np.int32] | None = None  #: which candidate that is

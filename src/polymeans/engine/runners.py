@@ -1,9 +1,8 @@
 """Runners, which hold the rows: all of them in memory with totals that are corrected, or blocks.
 
 :class:`LocalRunner` keeps bounds, tables and sums from one iteration to the next. It is fast, and
-what it keeps is private to it. :class:`~polymeans.engine.block_runner.BlockRunner` keeps nothing
-but labels: every iteration labels each block from scratch and adds up its statistics. Both return
-the same bits.
+what it keeps is private to it. :class:`~polymeans.engine.block_runner.BlockRunner` keeps labels and
+a bound or two for each row: every iteration visits each block once. Both return the same bits.
 """
 
 from abc import ABC, abstractmethod

@@ -11,7 +11,7 @@ from polymeans.engine.blocks import SparseBlock
 from polymeans.engine.changes import Change
 
 if TYPE_CHECKING:
-    from polymeans.kernels.sparse import Columns
+    from polymeans.kernels.sparse import Columns, StreamedRows
 
 #: Above this share of moved centroids, looking at all of them costs less than the bookkeeping.
 _MOSTLY = 0.8
@@ -27,19 +27,17 @@ class CentroidTable:
     """Centroids feature by feature, in halves where the processor converts them fast.
 
     Columns hold the codebook's numerators times a power of two that keeps them inside a half's
-    range; ``slope`` undoes it together with the division.
+    range; ``slope`` undoes it together with the division. It knows no rows: one table serves all
+    blocks of a pass.
 
     Parameters
     ----------
-    rows : SparseBlock
     codebook : NumeratorCodebook
     """
 
-    def __init__(self, rows: SparseBlock, codebook: NumeratorsTable) -> None:
+    def __init__(self, codebook: NumeratorsTable) -> None:
         from polymeans.kernels.halves import has_fast_halves
-        from polymeans.kernels.sparse import StreamedRows
 
-        self.rows = rows
         self.halves = has_fast_halves()
         self.n_clusters = codebook.n_clusters
         self.n_columns = _padded(codebook.n_clusters)
@@ -48,12 +46,6 @@ class CentroidTable:
         self.written = unwritten(codebook.n_features, codebook.n_clusters)
         self.scale = np.ones(codebook.n_clusters)
         self.residue = np.zeros(codebook.n_clusters)
-        # An error of a product is at most |x| times what rounding took from the centroid, plus
-        # what float32 arithmetic adds: (length + 24) units of |x||c|. The second is folded into
-        # the first by never letting the first fall below a fifth of a half's worst case.
-        relative = _HALF + 5 * 1.25 * (rows.lengths + 24) * 2.0**-24
-        reaches = (rows.norms * relative).astype(np.float32) * np.float32(1 + 2.0**-20)
-        self.streamed_rows = StreamedRows(rows.arrays, rows.values32, reaches)
         self._fill(codebook, np.arange(codebook.n_clusters))
         self._describe(codebook)
 
@@ -99,14 +91,14 @@ class CentroidTable:
             np.concatenate([np.arange(self.n_clusters), np.full(pad, -1)]).astype(np.int32),
         )
 
-    def follow(self, codebook: NumeratorsTable, change: Change) -> None:
-        """Bring the changed columns up to date."""
+    def follow(self, codebook: NumeratorsTable, change: Change, rows: SparseBlock) -> None:
+        """Bring the changed columns up to date; ``rows`` are those that moved among."""
         from polymeans.kernels import sparse
         from polymeans.kernels.groups import Groups
 
         norms = np.sqrt(codebook.squared_norms) * codebook.denominators * self.scale
         misfit = (norms > 2.0**15.5) | (norms < 2.0**8)
-        touched = 2 * int(self.rows.lengths[change.moved].sum())
+        touched = 2 * int(rows.lengths[change.moved].sum())
         if touched * _SCATTER > len(change.shifted) * codebook.n_features:
             self._fill(codebook, change.clusters)
         else:
@@ -118,7 +110,7 @@ class CentroidTable:
             events = Groups(change.starts, change.events)
             threads.map(
                 lambda share: sparse.touch_columns(
-                    self.rows.arrays,
+                    rows.arrays,
                     codebook.array,
                     self.scale,
                     shifted[slice(*share)],
@@ -156,6 +148,18 @@ class CentroidTable:
         )
 
 
+def _streamed(rows: SparseBlock) -> "StreamedRows":
+    """Rows with what errors of their approximate scores are bounded by."""
+    from polymeans.kernels.sparse import StreamedRows
+
+    # An error of a product is at most |x| times what rounding took from the centroid, plus what
+    # float32 arithmetic adds: (length + 24) units of |x||c|. The second is folded into the first by
+    # never letting the first fall below a fifth of a half's worst case.
+    relative = _HALF + 5 * 1.25 * (rows.lengths + 24) * 2.0**-24
+    reaches = (rows.norms * relative).astype(np.float32) * np.float32(1 + 2.0**-20)
+    return StreamedRows(rows.arrays, rows.values32, reaches)
+
+
 class SparseLloyd:
     """Looks at every centroid for every row.
 
@@ -163,20 +167,26 @@ class SparseLloyd:
     ----------
     rows : SparseBlock
     n_clusters : int
+    table : CentroidTable, default=None
+        Of the codebook that comes first, if there is one already.
     """
 
-    def __init__(self, rows: SparseBlock, n_clusters: int) -> None:
+    def __init__(
+        self, rows: SparseBlock, n_clusters: int, table: CentroidTable | None = None
+    ) -> None:
         self.rows = rows
+        self.table, self._streamed = table, _streamed(rows)
         self.n_clusters = n_clusters
-        self.own_ceiling = np.empty(rows.n_samples, dtype=np.float32)
-        self.others_floor = np.empty(rows.n_samples, dtype=np.float32)
+        #: Of each row, at most the score of its label, and at least those of all others.
+        self.bounds = np.empty((2, rows.n_samples), dtype=np.float32)
+        self.own_ceiling, self.others_floor = self.bounds
 
     def assign(
         self, codebook: NumeratorsTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> None:
         """Write every row's label."""
-        if not hasattr(self, "table"):
-            self.table = CentroidTable(self.rows, codebook)
+        if self.table is None:
+            self.table = CentroidTable(codebook)
         self.assign_full(codebook, labels, np.empty(0, dtype=np.int64))
 
     def assign_full(
@@ -185,11 +195,12 @@ class SparseLloyd:
         """Labels of the chosen rows (none: of all) from all centroids."""
         from polymeans.kernels import sparse
 
-        table, book = self.table, codebook.book
+        table, rows, book = self.table, self._streamed, codebook.book
+        assert table is not None
         threads = running_threads()
         threads.map(
             lambda r: sparse.assign_full(
-                table.streamed_rows,
+                rows,
                 book,
                 table.columns,
                 chosen,
@@ -204,7 +215,8 @@ class SparseLloyd:
 
     def follow(self, codebook: NumeratorsTable, change: Change, drift: NDArray[np.float64]) -> None:
         """Bring the table up to date."""
-        self.table.follow(codebook, change)
+        assert self.table is not None
+        self.table.follow(codebook, change, self.rows)
 
     def forget(self, moved_rows: NDArray[np.integer]) -> None:
         """Some labels were changed from outside; nothing to forget here."""
@@ -234,10 +246,14 @@ class SparseLazy(SparseLloyd):
     ----------
     rows : SparseBlock
     n_clusters : int
+    table : CentroidTable, default=None
+        Of the codebook that comes first, if there is one already.
     """
 
-    def __init__(self, rows: SparseBlock, n_clusters: int) -> None:
-        super().__init__(rows, n_clusters)
+    def __init__(
+        self, rows: SparseBlock, n_clusters: int, table: CentroidTable | None = None
+    ) -> None:
+        super().__init__(rows, n_clusters, table)
         self._moved: NDArray[np.int64] | None = None
 
     def assign(
@@ -249,7 +265,8 @@ class SparseLazy(SparseLloyd):
         if self._moved is None or len(self._moved) > _MOSTLY * self.n_clusters:
             super().assign(codebook, previous, labels)
             return
-        table, book = self.table, codebook.book
+        table, rows, book = self.table, self._streamed, codebook.book
+        assert table is not None
         clusters = self._moved.astype(np.int32)
         moved = table.selection(clusters)
         column_of = np.full(self.n_clusters, -1, dtype=np.int32)
@@ -257,7 +274,7 @@ class SparseLazy(SparseLloyd):
         undecided = np.empty(self.rows.n_samples, dtype=bool)
         self.rows.each(
             lambda lo, hi: sparse.assign_moved(
-                table.streamed_rows,
+                rows,
                 book,
                 table.columns,
                 moved,
@@ -275,6 +292,11 @@ class SparseLazy(SparseLloyd):
         chosen = np.flatnonzero(undecided)
         if len(chosen):
             self.assign_full(codebook, labels, chosen)
+
+    def resume(self, bounds: NDArray[np.float32], moved: NDArray[np.int64]) -> None:
+        """Go on from the bounds of an earlier assignment, after which some centroids moved."""
+        self.bounds[:] = bounds
+        self._moved = moved
 
     def follow(self, codebook: NumeratorsTable, change: Change, drift: NDArray[np.float64]) -> None:
         """Bring the table up to date and note which centroids moved."""

@@ -23,9 +23,11 @@ from polymeans.engine.accumulate import (
     is_followed_by_rows,
     marginal_statistics,
     mass_statistics,
+    move_rows,
 )
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.distances import distances_apart, distances_in_user_units, own_distances
+from polymeans.engine.in_turn import InTurn
 from polymeans.engine.margins import label_open_rows
 from polymeans.engine.placement import Kept
 from polymeans.engine.prepared_blocks import block_of_some
@@ -36,14 +38,15 @@ class Pass:
     """What one visit of every block finds for a codebook: new labels, and their totals."""
 
     changes: "Changes"
-    statistics: Any  #: of the kind the codebook needs
+    statistics: Any  #: of the kind the codebook needs; None: they went into shared totals
     inertia: ExactSum | None  #: ``Σ w |x - v|²`` if it was asked for
 
     def __add__(self, other: "Pass") -> "Pass":
         inertia = None
         if self.inertia is not None and other.inertia is not None:
             inertia = self.inertia + other.inertia
-        return Pass(self.changes + other.changes, self.statistics + other.statistics, inertia)
+        statistics = None if self.statistics is None else self.statistics + other.statistics
+        return Pass(self.changes + other.changes, statistics, inertia)
 
 
 @dataclass
@@ -96,16 +99,22 @@ def assign_and_add_up(
     measured: bool = False,
     corrected: bool = False,
     drift: NDArray[np.float64] | None = None,
+    in_turn: InTurn | None = None,
 ) -> Pass:
     """Label a block's rows and add them up; if ``measured``, add up their distances too.
 
     If ``corrected``, statistics are what the totals of the labels before have to be corrected by.
-    ``drift`` is how far the centroids went since the last visit, if that is known.
+    ``drift`` is how far the centroids went since the last visit, if that is known. Totals go into
+    those of ``in_turn``, where visits of a pass share some.
     """
     before, n_clusters = kept.labels_or_none_yet(), codebook.n_clusters
-    labels = label_open_rows(block, kept, codebook, drift)
+    labels = label_open_rows(block, kept, codebook, drift, in_turn)
     kept.replace_labels(labels)
     inertia = own_inertia(block, kept, codebook) if measured else None
+    if in_turn is not None:
+        known = before if corrected else np.full_like(before, -1)
+        move_rows(block, in_turn.totals, known, labels)
+        return Pass(changes_between(before, labels, n_clusters), None, inertia)
     if codebook.needs == "cells":
         statistics = CellStatistics.empty(block.measured, n_clusters)
         if is_followed_by_rows(block, statistics):
@@ -201,7 +210,7 @@ def change_labels(kept: Kept, inside: NDArray[np.int64], labels: NDArray[np.int3
     kept.labels = changed
     if kept.gaps is not None:
         kept.gaps = kept.gaps.copy()
-        kept.gaps[inside] = 0.0
+        kept.gaps[..., inside] = -np.inf
 
 
 def labels_of(kept: Kept) -> NDArray[np.int32]:
