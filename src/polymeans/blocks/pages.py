@@ -37,7 +37,7 @@ def _map(n_bytes: int) -> mmap.mmap:
     if not hasattr(mmap, "MAP_ANONYMOUS"):
         return mmap.mmap(-1, n_bytes)
     # Without flags it is shared memory, which has no huge pages on most systems: its small ones
-    # took 16 ms to hand out for 16 MiB, as long as labelling that many values; these take 1 ms.
+    # took 16 ms to hand out for 16 MiB, as long as labeling that many values; these take 1 ms.
     pages = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):  # as NumPy does for its own large arrays
         pages.madvise(mmap.MADV_HUGEPAGE)

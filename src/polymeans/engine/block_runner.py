@@ -26,9 +26,9 @@ _LEAST = np.finfo(np.float64).tiny
 
 
 class BlockRunner(BaseRunner):
-    """Rows in several blocks, each labelled and added up anew in every iteration.
+    """Rows in several blocks, each labeled and added up anew in every iteration.
 
-    An iteration is one visit of every block: its rows are labelled and added up, and their
+    An iteration is one visit of every block: its rows are labeled and added up, and their
     distances are measured where earlier iterations had to.
 
     Parameters

@@ -95,7 +95,7 @@ class DenseBlock(_Rows):
 
     @property
     def has_no_norms(self) -> bool:
-        """Rows are to be labelled by exact scores, which need no norms."""
+        """Rows are to be labeled by exact scores, which need no norms."""
         return self._norms is not None and len(self._norms) < self.n_samples
 
     @property

@@ -233,7 +233,7 @@ def _in_batches(
 
 
 def rows_between(X: Rows, lo: int, hi: int) -> Rows:
-    """Neighbouring rows, without a copy."""
+    """Neighboring rows, without a copy."""
     if not sp.issparse(X):
         return X[lo:hi]
     indptr = X.indptr[lo : hi + 1]

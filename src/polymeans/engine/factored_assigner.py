@@ -16,7 +16,7 @@ from polymeans.engine.stateless import StatelessAssigner
 if TYPE_CHECKING:
     from polymeans.kernels.factored_labels import ScoreBounds
 
-#: Range of the largest coordinate of centroids for which rows are labelled in one pass: squares of
+#: Range of the largest coordinate of centroids for which rows are labeled in one pass: squares of
 #: such numbers, and sums of them, stay within the range of float32.
 _SMALLEST, _LARGEST = 1e-12, 1e12
 
@@ -40,7 +40,7 @@ def label_in_one_pass(
 
 
 def unmeasured_block(X: NDArray[Any], centers: NDArray[Any]) -> DenseBlock:
-    """Dense rows that are labelled once and forgotten: nothing is computed about them beforehand.
+    """Dense rows that are labeled once and forgotten: nothing is computed about them beforehand.
 
     Passes over the rows (their range, mean, lengths, and whether they are finite) cost more than
     their labels through a product of sparse factors. Here everything happens on the one way through

@@ -31,7 +31,7 @@ class FewRows:
 
     Scores ``|t|² - 2 v·x`` of centroids t = offset + v (rounded to the dtype of the factors) are
     computed in float64. They come with a bound on what rounding did to them and to the table, and
-    rows that it leaves open are not labelled.
+    rows that it leaves open are not labeled.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ class Guarded:
     """Labels long rows without rounding, and hides them from the assigner of the others.
 
     Fast scores of a row whose squares leave the range of its type would be infinite or NaN. Where a
-    centroid is as long, all rows are labelled without rounding, which takes several times as long.
+    centroid is as long, all rows are labeled without rounding, which takes several times as long.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ class InTurn:
     """Totals that every visit adds to, and a table of the centroids that every visit reads.
 
     For documents both have as many numbers as all centroids, more than many a block of rows has:
-    making them anew for each block, and adding up what was made, took as long as labelling. They
+    making them anew for each block, and adding up what was made, took as long as labeling. They
     cannot be sent to where a block is, so only passes inside of this process have them.
     """
 

@@ -36,7 +36,7 @@ def label_block(block: Block, codebook: BaseCodebook, kind: str | None = None) -
     """
     labels = np.full(block.n_samples, -1, dtype=np.int32)
     small = block.n_stored * codebook.n_clusters < SMALL_WORK and codebook.kind != "linear"
-    # Rows whose norms are not known can only be labelled by exact scores.
+    # Rows whose norms are not known can only be labeled by exact scores.
     if small or block.has_no_norms:
         label_exactly(block, codebook, labels)
     else:

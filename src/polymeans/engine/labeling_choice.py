@@ -1,4 +1,4 @@
-"""Whether rows are labelled faster by the factors of centroids or by the table of centroids."""
+"""Whether rows are labeled faster by the factors of centroids or by the table of centroids."""
 
 import logging
 import time
@@ -17,7 +17,7 @@ logger = logging.getLogger("polymeans")
 #: milliseconds, in which timings vary more than the two ways differ.
 _WORTH_MEASURING = 2**24
 
-#: Rows that are labelled for a measurement: enough for several blocks in each of a few threads,
+#: Rows that are labeled for a measurement: enough for several blocks in each of a few threads,
 #: and a small part of the work of a fit.
 _MEASURED_ROWS = 8192
 

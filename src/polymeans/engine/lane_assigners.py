@@ -230,7 +230,7 @@ class LaneMargins(LaneLloyd):
         self._drift = None
 
     def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
-        """Gaps sink by what the centroids moved when rows are labelled the next time."""
+        """Gaps sink by what the centroids moved when rows are labeled the next time."""
         self._drift = drift
         if self._tiles is not None:
             self._tiles.follow(codebook, change, drift)

@@ -139,7 +139,7 @@ def _label_open_tiles(
 
 
 def _has_gaps(block: Block, codebook: BaseCodebook) -> bool:
-    """Whether bounds for the two nearest centroids are at hand when rows are labelled."""
+    """Whether bounds for the two nearest centroids are at hand when rows are labeled."""
     return (
         codebook.kind == "table"
         and not block.frame.guarded

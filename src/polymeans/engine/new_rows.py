@@ -2,7 +2,7 @@
 
 A fit measures all rows first, because it adds them up. New rows are only compared with centroids:
 the bound on the error of a score needs the norm of that row alone, which is found on the way, and a
-row that is too long for fast scores is labelled by exact ones. So the label of a row depends on
+row that is too long for fast scores is labeled by exact ones. So the label of a row depends on
 that row and the centroids, whatever other rows there are.
 """
 

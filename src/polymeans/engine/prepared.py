@@ -40,7 +40,7 @@ class Scaling:
     spherical: bool = False  #: rows are brought to length one
     zeros_count: bool = False  #: rows of zeros keep their weight where only directions count
     guarded: bool = False  #: some values may be too large for fast scores
-    hides: bool = False  #: rows without weight are zeros, and labelled when centroids are known
+    hides: bool = False  #: rows without weight are zeros, and labeled when centroids are known
 
 
 @dataclass

@@ -141,7 +141,7 @@ class SmallDescent:
         )
         buffers = self._buffers()
         n_done, why, swapped = 0, kernels.CONTESTED, False
-        labelled = False
+        labeled = False
         while why == kernels.CONTESTED:
             n_more, why, again = kernels.descend_lanes(
                 block.arrays,
@@ -152,7 +152,7 @@ class SmallDescent:
                 limits,
                 codebook.spherical,
                 self.lanes.at_once,
-                labelled,
+                labeled,
                 codebook.centers,
                 self._totals,
                 labels,
@@ -166,7 +166,7 @@ class SmallDescent:
                 labels, others, swapped = others, labels, not swapped
             if why == kernels.CONTESTED:
                 label_exactly(block, codebook, others, np.flatnonzero(others < 0))
-                labelled = True
+                labeled = True
         if why == kernels.AHEAD:
             self._return_to(labels, others)
         statistics.touch(np.arange(k))

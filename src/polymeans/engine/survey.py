@@ -149,7 +149,7 @@ def glance(
     largest_center: float = 0.0,
     exact_only: bool = False,
 ) -> Block:
-    """Rows that are only to be labelled: nothing is added up.
+    """Rows that are only to be labeled: nothing is added up.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def descend_lanes(
     limits,  # IN
     spherical,  # IN  whether centroids have length one
     at_once,  # IN  groups of centroids that stay in cache while rows are scored
-    labelled,  # IN  whether ``others`` are the labels of the first iteration already
+    labeled,  # IN  whether ``others`` are the labels of the first iteration already
     centers,  # INOUT (k, d)
     totals,  # INOUT
     labels,  # INOUT (n,) of the last iteration
@@ -102,7 +102,7 @@ def descend_lanes(
     at_a_time = buffers.queue.shape[0]
     gathered = False
     for step in range(steps.shape[0]):
-        if not labelled:
+        if not labeled:
             longest, shortest = pack_lane_panels(centers, frame.shift, panels)
             e = frame.error
             shortest = shortest if e.shortest < np.inf else np.inf
@@ -125,7 +125,7 @@ def descend_lanes(
                 for i in range(n):
                     if others[i] < 0:
                         return step, CONTESTED, swapped
-        labelled = False
+        labeled = False
         for j in range(k):
             totals.touched[j] = False
         n_moved = follow_labels(

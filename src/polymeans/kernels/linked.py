@@ -1,7 +1,7 @@
-"""Kernels that only other kernels call: linked into their callers, and optimised there.
+"""Kernels that only other kernels call: linked into their callers, and optimized there.
 
 numba turns every function it compiles into machine code, which for such a kernel is never run. Here
-its library keeps the module alone, optimised function by function. The passes over whole modules,
+its library keeps the module alone, optimized function by function. The passes over whole modules,
 which put callees into callers, are left to the callers: they would run again there, over all that
 is linked, and took a fifth of the time that kernels need to be compiled.
 """

@@ -16,7 +16,7 @@ from polymeans.kernels.compile import kernel
 from polymeans.kernels.draws import accumulate, draw, n_candidates
 from polymeans.kernels.subspaces import dot
 
-#: Rows labelled at a time: with distances, two best and labels they are 7 kB, which stay in the
+#: Rows labeled at a time: with distances, two best and labels they are 7 kB, which stay in the
 #: first-level cache together with some coordinates.
 _BLOCK = 256
 
