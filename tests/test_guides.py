@@ -38,3 +38,25 @@ def test_code_that_is_only_shown_is_python(path):
     text = path.read_text(encoding="utf-8")
     for block in re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text):
         compile(textwrap.dedent(block), path.name, "exec")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in GUIDES if path.parent.name == "guide" and path.stem != "index"],
+    ids=lambda path: path.stem,
+)
+def test_a_guide_opens_with_a_problem_and_a_picture_and_ends_with_remedies(path):
+    text = path.read_text(encoding="utf-8")
+    _, _, opening = text.partition("=\n\n")
+    problem, _, picture = opening.partition("\n\n")
+    assert problem.startswith("You have ")
+    assert len(problem) < 600
+    assert picture.startswith(f".. figure:: /_static/guide-{path.stem}.png\n   :alt: ")
+    assert (DOCS / "_static" / f"guide-{path.stem}.png").stat().st_size < 150_000
+    assert "\nIf the result disappoints\n---" in text
+
+
+def test_every_guide_is_listed():
+    index = (DOCS / "guide" / "index.rst").read_text(encoding="utf-8")
+    names = [path.stem for path in (DOCS / "guide").glob("*.rst") if path.stem != "index"]
+    assert all(f"* - :doc:`{name}`" in index and f"\n   {name}\n" in index for name in names)

@@ -136,7 +136,9 @@ def columns_of(schema: Any, columns: Iterable[str] | None, weight_column: str | 
     if weight_column is not None:
         _check_is_number(weight_column, schema.field(weight_column).type, types)
     if first == 0:
-        raise ValueError(f"The lists of column {names[0]!r} are empty: there is no feature.")
+        raise ValueError(
+            f"The lists of column {names[0]!r} are empty: there is no feature. Name other columns."
+        )
     return Columns(tuple(features), weight_column, np.dtype(np.float32 if narrow else np.float64))
 
 

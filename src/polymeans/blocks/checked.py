@@ -209,7 +209,8 @@ def check_blocks(blocks: Any) -> CheckedBlocks:
     if len(sizes) != len(blocks) or sum(sizes) != blocks.n_samples:
         raise ValueError(
             f"{name} has {len(blocks)} blocks and {blocks.n_samples} rows, but sizes has "
-            f"{len(sizes)} entries that add up to {sum(sizes)}."
+            f"{len(sizes)} entries that add up to {sum(sizes)}. Let sizes have the rows of "
+            "each block."
         )
     announced = Announcement(
         sizes, int(blocks.n_features), np.dtype(blocks.dtype), bool(blocks.is_sparse), name

@@ -136,5 +136,7 @@ def _checked(labels: Any, i: int) -> NDArray[Any]:
             f"{array.shape} and type {array.dtype}."
         )
     if len(array) and not (array.min() >= -_LARGEST and array.max() <= _LARGEST):
-        raise ValueError(f"Labels of block {i} do not fit into int32.")
+        raise ValueError(
+            f"Labels of block {i} do not fit into int32: number clusters from zero on."
+        )
     return array.astype("<i4")

@@ -125,7 +125,10 @@ def _open(path: str) -> _File:
     if 0 in shape:
         raise ValueError(f"{path} has the shape {shape}: no values. Leave the file out.")
     if os.path.getsize(path) < offset + shape[0] * shape[1] * dtype.itemsize:
-        raise ValueError(f"{path} is shorter than its header says: it was not written completely.")
+        raise ValueError(
+            f"{path} is shorter than its header says: it was not written completely. Write "
+            "or copy it again."
+        )
     return _File(path, shape, is_fortran, dtype, offset, stamp)
 
 

@@ -48,7 +48,8 @@ def check_csr(rows: Rows, dtype: np.dtype[Any], first: int, where: str) -> Rows:
         bad = int(np.flatnonzero((indices < 0) | (indices >= d))[0])
         row = first + int(np.searchsorted(indptr, bad, side="right")) - 1
         raise ValueError(
-            f"{where}: row {row} has the column index {indices[bad]}, outside of the {d} columns."
+            f"{where}: row {row} has the column index {indices[bad]}, outside of the {d} columns. "
+            "Build the matrix again from its triples."
         )
     data = np.ascontiguousarray(data, dtype=dtype)
     csr = sp.csr_matrix if isinstance(rows, sp.spmatrix) else sp.csr_array

@@ -68,7 +68,9 @@ def leading_directions(
         directions, squares = find(rows, roots, mean, n_directions, rng)
     # LAPACK returns nothing where entries are not finite.
     if len(squares) == 0 or not np.isfinite(squares).all():
-        raise np.linalg.LinAlgError("the scatter of the rows is out of range")
+        raise np.linalg.LinAlgError(
+            "the scatter of the rows is out of range: divide X by its largest absolute value"
+        )
     order = np.argsort(-squares, kind="stable")
     directions, squares = directions[:, order], np.maximum(squares[order], 0.0)
     return directions * signs_of(directions), squares

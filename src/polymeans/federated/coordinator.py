@@ -176,7 +176,9 @@ class Coordinator:
             for name, reply in list(answers.replies.items()):
                 self._accept(name, reply, lambda n, r: self.announced.update({n: self._said(n, r)}))
         if not self.announced:
-            raise TooFewSitesError("No site has announced its rows.")
+            raise TooFewSitesError(
+                "No site has announced its rows. Check that the sites are running and reachable."
+            )
         kind = common_kind(self.announced)
         for name in sorted(self.announced):
             if self.announced[name].kind != kind:
@@ -410,7 +412,10 @@ class Coordinator:
 
     def _require(self, n_sites: int) -> None:
         if n_sites < self.min_sites:
-            raise TooFewSitesError(f"{n_sites} sites take part, min_sites={self.min_sites}.")
+            raise TooFewSitesError(
+                f"{n_sites} sites take part, min_sites={self.min_sites}. Wait until more sites are "
+                "there, or lower min_sites."
+            )
 
     def _noted(self, answers: Answers, record: Round) -> Answers:
         for reply in answers.replies.values():

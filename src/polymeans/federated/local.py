@@ -127,7 +127,10 @@ class _Task:
         points = np.concatenate([part[0] for part in parts])
         weights = np.concatenate([part[1] for part in parts]).astype(np.float64)
         if not len(points):
-            raise ValueError("All sites have fewer rows in each cluster than min_count.")
+            raise ValueError(
+                "All sites have fewer rows in each cluster than min_count. Ask for fewer clusters, "
+                "or lower min_count."
+            )
         return points, weights, float(sum(part[2] for part in parts))
 
     def measure(self, vectors: NDArray[Any] | None) -> float:

@@ -49,10 +49,16 @@ def fit_privately(estimator: Any, coordinator: Coordinator, privacy: Privacy) ->
     if not is_grid and not (isinstance(model, KMeans) and not model._spherical):
         raise ValueError(f"privacy is for KMeans and KhatriRaoKMeans, not {model!r}.")
     if is_grid and len(model._sizes) != 2:
-        raise ValueError("privacy is for two sets of protocentroids.")
+        raise ValueError(
+            f"privacy is for two sets of protocentroids, got n_protocentroids={model._sizes}. "
+            "Use two sets, or KMeans."
+        )
     n_features, dtype, is_sparse, n_samples = coordinator.gather()
     if is_sparse:
-        raise ValueError("privacy needs dense rows.")
+        raise ValueError(
+            "privacy needs dense rows, and the sites have CSR rows. Reduce the rows to few "
+            "features at the sites, for instance by hashing, or leave out privacy."
+        )
     rng = check_seed(model.random_state)
     worker = clone(model)
     if not given_start(model):

@@ -287,7 +287,10 @@ def run_federated(
             )
         return fit_locally(estimator, coordinator, rounds=rounds, as_published=as_published)
     if as_published:
-        raise ValueError('as_published=True is about method="local".')
+        raise ValueError(
+            f'as_published=True is about method="local", got method={method!r}. '
+            "Change one of the two."
+        )
     if privacy is not None:
         return fit_privately(estimator, coordinator, privacy)
     return fit_exactly(estimator, coordinator, start=start, rounds=rounds)

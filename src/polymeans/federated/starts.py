@@ -104,7 +104,10 @@ def gather_summaries(
     coordinator.ask("summary", {"n_micro": share, "spherical": spherical}, check_reply=take)
     parts = [found[name] for name in sorted(found) if len(found[name][0])]
     if not parts:
-        raise ValueError("No site could release a summary: all have too few rows for min_count.")
+        raise ValueError(
+            "No site could release a summary: all have too few rows for min_count. Lower "
+            "min_count, or give starting centroids by init."
+        )
     return np.concatenate([p for p, _ in parts]), np.concatenate([w for _, w in parts])
 
 

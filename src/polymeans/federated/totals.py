@@ -47,7 +47,10 @@ class Layout:
         """What a codebook needs."""
         needs, sizes = wants_of(codebook)
         if needs == "deferred":
-            raise TypeError("Products of protocentroids are only sent to sites if they are stored.")
+            raise TypeError(
+                "Products of protocentroids are only sent to sites if they are stored: pass "
+                "store_centroids=True to the estimator."
+            )
         return cls(needs, tuple(sizes), frame, measured)
 
     @property

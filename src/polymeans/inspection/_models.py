@@ -27,7 +27,10 @@ def check_has(model: Any, attribute: str) -> None:
     """Raise unless the model is fitted and has the attribute."""
     check_is_fitted(model)
     if not hasattr(model, attribute):
-        raise TypeError(f"This plot needs {attribute}, which {type(model).__name__} has not.")
+        raise TypeError(
+            f"This plot needs {attribute}, which {type(model).__name__} does not have. "
+            "polymeans.report shows every estimator."
+        )
     if attribute == "cluster_centers_" and model.cluster_centers_ is None:
         raise TypeError(
             f"This plot needs cluster_centers_, which is None for {model!r}: centers in the space "

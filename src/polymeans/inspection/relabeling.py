@@ -82,7 +82,10 @@ def relabel(model: Any, label_order: Any = "size") -> Any:
     for attribute, change in _CHANGES:
         if hasattr(made, attribute):
             return change(made, label_order)
-    raise TypeError(f"{type(model).__name__} has no centroids that could be numbered anew.")
+    raise TypeError(
+        f"{type(model).__name__} has no centroids that could be numbered anew. Pass a fitted "
+        "estimator of polymeans."
+    )
 
 
 # --- orders --------------------------------------------------------------------------------------
