@@ -83,7 +83,7 @@ def test_models_of_scikit_learn_are_welcome_where_they_have_what_is_drawn(blobs,
     theirs = SklearnKMeans(4, n_init=1, random_state=0).fit(blobs)
     assert len(plot_cluster_sizes(theirs, ax=ax).patches) == 4
     assert len(plot_centroids(theirs, (4, 3), ax=ax).images) == 1
-    with pytest.raises(TypeError, match="history_, which KMeans has not"):
+    with pytest.raises(TypeError, match="history_, which KMeans does not have"):
         plot_convergence(theirs, ax=ax)
 
 

@@ -149,7 +149,7 @@ def test_factors_without_entries_are_blank(ax):
 def test_things_without_factors_are_refused(ax):
     with pytest.raises(TypeError, match=r"operator must have factors to draw.*got ndarray"):
         plot_factors(np.eye(3), ax=ax)
-    with pytest.raises(TypeError, match="needs operator_, which KMeans has not"):
+    with pytest.raises(TypeError, match="needs operator_, which KMeans does not have"):
         plot_factors(KMeans(3, random_state=0).fit(rows()), ax=ax)
     with pytest.raises(NotFittedError):
         plot_factors(QuickKMeans(3), ax=ax)
@@ -327,7 +327,7 @@ def test_several_curves(ax):
 
 
 def test_operations_that_cannot_be_drawn_are_refused(ax, model):
-    with pytest.raises(TypeError, match="needs operator_, which KMeans has not"):
+    with pytest.raises(TypeError, match="needs operator_, which KMeans does not have"):
         plot_operations([KMeans(4, random_state=0).fit(rows())], ax=ax)
     with pytest.raises(ValueError, match="sparsity_level must be an integer of at least 1, got 0"):
         plot_operations([model], sparsity_level=0, ax=ax)

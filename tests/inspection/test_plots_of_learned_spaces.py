@@ -182,7 +182,7 @@ def test_models_and_arguments_that_do_not_fit_are_refused(ax):
     X, labels = rows()
     with pytest.raises(NotFittedError):
         plot_learned_space(TransformedKMeans(4), X, ax=ax)
-    with pytest.raises(TypeError, match="needs centroids_in_space_, which KMeans has not"):
+    with pytest.raises(TypeError, match="needs centroids_in_space_, which KMeans does not have"):
         plot_learned_space(KMeans(4, random_state=0).fit(X), X, ax=ax)
     model = fitted(X)
     with pytest.raises(ValueError, match="y must have one value for each of 240 rows"):

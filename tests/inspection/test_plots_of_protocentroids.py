@@ -173,7 +173,7 @@ def test_what_cannot_be_drawn_is_refused(ax, arguments, message):
 def test_models_without_protocentroids_are_refused(blobs, ax):
     with pytest.raises(NotFittedError):
         plot_protocentroids(KhatriRaoKMeans((2, 2)), ax=ax)
-    with pytest.raises(TypeError, match="protocentroids_, which KMeans has not"):
+    with pytest.raises(TypeError, match="protocentroids_, which KMeans does not have"):
         plot_protocentroids(KMeans(2, init=blobs[:2]).fit(blobs), ax=ax)
 
 
@@ -227,7 +227,7 @@ def test_tradeoff_refuses_what_it_cannot_use(ax):
         plot_tradeoff([Grid()], ax=ax)
     with pytest.raises(TypeError, match="curves must be a dict"):
         plot_tradeoff({}, ax=ax)
-    with pytest.raises(TypeError, match="inertia_, which Grid has not"):
+    with pytest.raises(TypeError, match="inertia_, which Grid does not have"):
         plot_tradeoff({"grid": [Grid()]}, ax=ax)
     with pytest.raises(TypeError, match="not an estimator"):
         plot_tradeoff({"nothing": [SimpleNamespace(inertia_=1.0)]}, ax=ax)

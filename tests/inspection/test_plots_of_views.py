@@ -356,7 +356,7 @@ def test_models_without_views_are_refused(call, blobs):
         call(nothing)
     with pytest.raises(NotFittedError):
         call(NonRedundantKMeans((2, 2)))
-    with pytest.raises(TypeError, match="labels_per_view_, which KMeans has not"):
+    with pytest.raises(TypeError, match="labels_per_view_, which KMeans does not have"):
         call(KMeans(2, init=blobs[:2], max_iter=1).fit(blobs))
 
 
