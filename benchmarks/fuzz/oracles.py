@@ -111,12 +111,23 @@ def directions(X: NDArray[Any]) -> _Wide:
 def loses_a_cluster(
     X: NDArray[Any], C: NDArray[Any], weights: NDArray[Any] | None, n_iter: int = 40
 ) -> bool:
-    """Whether plain Lloyd from these centroids meets a cluster without weight."""
+    """Whether plain Lloyd from these centroids meets a cluster without weight.
+
+    Also where that cannot be told: beside rows that are very much longer, rounding decides which
+    centroid a short row is nearest to.
+    """
     X, C = X.astype(np.longdouble), C.astype(np.longdouble)
+    lengths = np.abs(np.concatenate([X, C])).max(axis=1)
+    is_wide = lengths.max() > 2.0**30 * lengths[lengths > 0].min(initial=np.inf)
     mass = np.ones(len(X), np.longdouble) if weights is None else weights.astype(np.longdouble)
     previous = None
     for _ in range(n_iter):
-        labels = squared_distances(X, C).argmin(axis=1)
+        distances = squared_distances(X, C)
+        labels = distances.argmin(axis=1)
+        if is_wide and len(C) > 1:
+            first, second = np.partition(distances, 1, axis=1)[:, :2].T
+            if (second - first <= 2.0**-50 * second).any():
+                return True
         if previous is not None and (labels == previous).all():
             return False
         previous = labels
