@@ -49,6 +49,12 @@ def _has_squares_out_of_range(case: Case) -> bool:
     return case.is_sparse and len(values) > 0 and bool(values.max() / values.min() > 1e150)
 
 
+def _has_rows_far_apart(case: Case) -> bool:
+    """Whether rows differ by more than float64 has digits."""
+    lengths = np.abs(case.X.astype(np.longdouble)).max(axis=1)
+    return bool(lengths[lengths > 0].min(initial=np.inf) < 1e-15 * lengths.max())
+
+
 #: Labels and inertia belong to the centroids before these are rounded to the grid of subnormal
 #: numbers, which no unit can refine.
 _DIGITS = (
@@ -104,10 +110,22 @@ LIMITS: tuple[Limit, ...] = (
         trait="wide weights",
     ),
     Limit(
+        "a metric learned from rows further apart than float64 has digits is rounded",
+        ("predict gives labels_",),
+        area="Transformed",
+        when=_has_rows_far_apart,
+    ),
+    Limit(
         "a metric learned from weights further apart than float64 has digits is rounded",
         ("labels are nearest", "predict gives labels_"),
         area="Transformed kernel",
         trait="wide weights",
+    ),
+    Limit(
+        "a metric learned from rows further apart than float64 has digits is rounded",
+        ("predict gives labels_",),
+        area="Transformed kernel",
+        when=_has_rows_far_apart,
     ),
     Limit(
         "rows of zeros have no direction, so no cosine distance",
