@@ -189,7 +189,7 @@ def draw(rng: _Rng, area: str, seed: int, number: int) -> Case:
     n = max(n, 2) if area == "NonRedundant" else n  # a view has two clusters at least
     dtype = "float32" if rng.random() < 0.4 else "float64"
     X, kind = draw_values(rng, n, d, dtype)
-    if kind == "huge column":  # labels of whole numbers: each of many fits would take a minute
+    if kind == "huge column":  # labels by whole numbers: many fits of a minute each
         X = X[: max(k, _FEW_WHOLE)]
     if rng.random() < 0.4:
         container = str(rng.choice(SPARSE))
