@@ -35,8 +35,11 @@ INITS = ("k-means++", "k-means||", "afk-mc2", "random")
 ALGORITHMS = ("auto", "lazy", "lloyd", "elkan")
 
 
-#: Rows that a problem has at most where labels are found by whole numbers.
-_FEW_WHOLE = 20_000
+#: Kinds of rows whose labels are found by whole numbers: many fits of a minute each.
+_WHOLE = ("huge column", "column scales", "mixed scales")
+
+#: Values that a problem has at most where labels are found by whole numbers.
+_FEW_WHOLE = 60_000
 
 
 def some_rows(X: Any, n_clusters: int, random_state: Any) -> NDArray[Any]:
@@ -189,8 +192,8 @@ def draw(rng: _Rng, area: str, seed: int, number: int) -> Case:
     n = max(n, 2) if area == "NonRedundant" else n  # a view has two clusters at least
     dtype = "float32" if rng.random() < 0.4 else "float64"
     X, kind = draw_values(rng, n, d, dtype)
-    if kind == "huge column":  # labels by whole numbers: many fits of a minute each
-        X = X[: max(k, _FEW_WHOLE)]
+    if kind in _WHOLE:
+        X = X[: max(k, _FEW_WHOLE // d)]
     if rng.random() < 0.4:
         container = str(rng.choice(SPARSE))
         if size in ("fast path", "threaded"):

@@ -69,12 +69,11 @@ class AlternatingCodebook(LearnedMetricCodebook):
         """Move the centers to the means and take over the transform found for them."""
         self._settle(statistics)
         drift = super().refit(statistics)
-        used = statistics.mass > 0
         scale = np.sqrt(self.squares + self.rho)
         moved = self.means * scale @ self.transform.T
         self.slopes = 2 / self.rho * moved @ self.transform * scale
         lengths = 2 / self.rho * np.einsum("ij,ij->i", moved, moved)
-        self.offsets = np.where(used, lengths, np.inf)
+        self.offsets = np.where(np.isfinite(self.offsets), lengths, np.inf)
         return drift
 
     def state(self) -> State:

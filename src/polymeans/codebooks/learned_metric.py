@@ -29,6 +29,22 @@ from polymeans.core.statistics import CellStatistics
 _NOTHING = 1e-14
 
 
+def _first_of_equals(means: NDArray[np.float64], used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Clusters to which rows are assigned: those that have rows, the lowest among equal means.
+
+    Slopes of equal means differ by their rounding, so that a comparison of scores would not give
+    the lowest, and ``predict`` might not give what ``fit`` gave. Clusters without rows get some by
+    relocation only.
+    """
+    first = used.copy()
+    clusters = np.flatnonzero(used)
+    if len(np.unique(means[clusters, 0])) < len(clusters):  # otherwise no two are equal
+        kept = np.unique(means[clusters], axis=0, return_index=True)[1]
+        first[:] = False
+        first[clusters[kept]] = True
+    return first
+
+
 class LearnedMetricCodebook(BaseCodebook[CellStatistics]):
     """k centers, and the metric in which they are most compact.
 
@@ -89,8 +105,7 @@ class LearnedMetricCodebook(BaseCodebook[CellStatistics]):
         self.weighted, self._gain = weighted, gain
         roots = np.where(used, np.sqrt(mass), 1.0)
         self.slopes = (solved + gain @ solved) / roots[:, None]
-        # No row is assigned to a cluster without rows; only relocation puts one there.
-        self.offsets = np.where(used, np.diag(gain) / roots**2, np.inf)
+        self.offsets = np.where(_first_of_equals(means, used), np.diag(gain) / roots**2, np.inf)
         step = means - self.means
         self.means = means
         return np.sqrt(np.einsum("ij,ij->i", step, step))

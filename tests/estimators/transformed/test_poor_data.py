@@ -234,3 +234,22 @@ def test_documents_are_grouped_better_than_by_kmeans():
         ours.append(nmi(TransformedKMeans(8, random_state=0), X, y))
         theirs.append(nmi(KMeans(8, n_init=10, random_state=0), X, y))
     assert np.mean(ours) > np.mean(theirs) + 0.05
+
+
+def test_equal_centroids_get_new_rows_as_in_the_fit():
+    """Rounding of the scores does not decide between two centroids at the same place."""
+    places = np.array(
+        [
+            [-0.4759124989968923, 1.5481221202322553],
+            [-1.5492587445195343, 1.2829611641313365],
+            [0.6355495047767129, 0.9803772614447163],
+            [-0.7660187557476595, 0.8043793545799812],
+        ]
+    )
+    X = places[[0, 1, 2, 1, 2, 3, 1, 0, 1, 3, 1]]
+    model = TransformedKMeans(
+        5, n_init=1, embedding="white", metric="cosine", random_state=25, tol=0
+    )
+    with pytest.warns(ConvergenceWarning, match="distinct clusters"):
+        model.fit(X)
+    assert_array_equal(model.predict(X), model.labels_)
