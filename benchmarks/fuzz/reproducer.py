@@ -21,6 +21,7 @@ _SHOWN = {
         "print(model.predict(csr_array(more) if issparse(X) else more)[:-1])",
     ],
     "distances are accurate": ["print(model.transform(X))"],
+    "no NaN": ["print(vars(model), model.transform(X), model.distances(X))"],
     "attributes are finite": ["print(vars(model), model.transform(X))"],
     "same bits for any threads": [
         "others = [model.set_params(n_threads=n).fit(X) for n in (1, 2, 3)]",

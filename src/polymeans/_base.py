@@ -28,7 +28,7 @@ from polymeans._compat import (
     in_output_container,
     with_callbacks,
 )
-from polymeans._distances import DistancesMixin
+from polymeans._distances import DistancesMixin, distances_between, in_one_dtype
 from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState, all_or_nothing, matrices_explained
 from polymeans._hooks import EstimatorHooks
@@ -61,9 +61,7 @@ from polymeans._validation import (
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.threads import Threads
-from polymeans.engine.assignment import make_codebook
 from polymeans.engine.block_runner import BlockRunner
-from polymeans.engine.distances import distances_to_all
 from polymeans.engine.journal import Journal
 from polymeans.engine.labeling import SMALL_WORK, label_block, n_multiplications
 from polymeans.engine.lloyd import Run, Step, descend, is_better
@@ -319,12 +317,9 @@ class CentroidEstimator(
 
     def _transform(self, X: Any) -> NDArray[Any]:
         """Distances of checked rows to each centroid."""
-        dtype = X.dtype
-        X, centers = in_one_dtype(X, self.cluster_centers_)
-        with self._threads(n_multiplications(X, len(centers))), np.errstate(all="ignore"):
-            largest = 0.0 if self._spherical else float(np.abs(centers).max())
-            block = glance(X, np.ones(X.shape[0]), self._spherical, largest)
-            return distances_to_all(block, make_codebook(block.frame, centers), dtype)
+        centers = self.cluster_centers_
+        with self._threads(n_multiplications(X, len(centers))):
+            return distances_between(X, centers, X.dtype, self._spherical)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the inertia of the rows: the larger, the better they are represented.
@@ -464,13 +459,6 @@ class CentroidEstimator(
                 centers = self._inertia_codebook(block.frame, codebook)
                 inertia = Measured.of(block, centers, labels, self._inertia_scale())
         return labels, inertia
-
-
-def in_one_dtype(X: Any, *vectors: NDArray[Any]) -> tuple[Any, ...]:
-    """Rows and fitted vectors: labels are defined by the wider of two dtypes."""
-    if X.dtype == vectors[0].dtype:
-        return X, *vectors
-    return tuple(part.astype(np.float64, copy=False) for part in (X, *vectors))
 
 
 def label_as_new(raw: RawBlock, kept: Kept, estimator: CentroidEstimator) -> NDArray[np.int32]:

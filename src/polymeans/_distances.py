@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._rows import checked_blocks, chunk_by_chunk, is_blocks
 from polymeans._validation import check_rows
+from polymeans.engine.assignment import make_codebook
+from polymeans.engine.distances import distances_to_all
+from polymeans.engine.survey import glance
 
 
 class DistancesMixin:
@@ -46,19 +48,35 @@ class DistancesMixin:
 
 
 def distances_between(
-    rows: NDArray[Any], centroids: NDArray[Any], dtype: np.dtype[Any]
+    X: Any, centroids: NDArray[Any], dtype: np.dtype[Any], spherical: bool = False
 ) -> NDArray[Any]:
-    """Euclidean distances in a space of few dimensions, in the dtype of the rows.
+    """Distances of rows to points of the same space, at any magnitude.
 
     Parameters
     ----------
-    rows : ndarray of shape (n, r)
-    centroids : ndarray of shape (k, r)
+    X : ndarray or CSR of shape (n, d)
+        Checked rows.
+    centroids : ndarray of shape (k, d)
+        Finite.
     dtype : dtype
+        Of the result.
+    spherical : bool, default=False
+        Cosine distances instead of Euclidean ones.
 
     Returns
     -------
     ndarray of shape (n, k)
+        Infinite where a distance is beyond the largest number.
     """
-    found = pairwise_distances(rows.astype(np.float64, copy=False), centroids.astype(np.float64))
-    return found.astype(dtype, copy=False)
+    X, centroids = in_one_dtype(X, centroids)
+    with np.errstate(all="ignore"):
+        largest = 0.0 if spherical else float(np.abs(centroids).max())
+        block = glance(X, np.ones(X.shape[0]), spherical, largest)
+        return distances_to_all(block, make_codebook(block.frame, centroids), dtype)
+
+
+def in_one_dtype(X: Any, *vectors: NDArray[Any]) -> tuple[Any, ...]:
+    """Rows and fitted vectors: labels are defined by the wider of two dtypes."""
+    if X.dtype == vectors[0].dtype:
+        return X, *vectors
+    return tuple(part.astype(np.float64, copy=False) for part in (X, *vectors))

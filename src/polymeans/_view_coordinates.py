@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._distances import distances_between
@@ -82,8 +81,7 @@ class ViewCoordinates:
     def _distances(self, X: Any) -> NDArray[Any]:
         """Distances of checked rows to the centroids of the main view, in its subspace."""
         if self.n_views_ == 0:
-            found = pairwise_distances(X, np.asarray(self.mean_, dtype=X.dtype)[None])
-            return np.asarray(found, dtype=X.dtype)
+            return distances_between(X, np.asarray(self.mean_)[None], X.dtype)
         edges = np.cumsum((0, *self.n_dims_))
         inside = self._transform(X)[:, edges[self.main_view_] : edges[self.main_view_ + 1]]
         return distances_between(inside, centroids_of_view(self), X.dtype)

@@ -378,6 +378,7 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
         sizes, frame, whitening = state.sizes, state.frame, state.whitening
         n_views = len(sizes) if sum(sizes) > len(sizes) else 0  # one cluster is no view
         sets = sets_of(codebook, frame)
+        check_range("Centers of the views", sets)  # decompositions of infinities may never end
         mean = frame.external(frame.mean[None])[0]
         shares = [
             state.runner.masses(digits, sizes[s]) / frame.mass
@@ -412,7 +413,6 @@ class NonRedundantKMeans(ViewCoordinates, SummaryOfViews, CentroidEstimator):
 
     def _attributes(self, run: Run, state: ViewsState) -> dict[str, Any]:
         attributes = self._views(run.codebook, run.labels, state)
-        check_range("Centers of the views", attributes["_protocentroids"])
         labels = labels_per_set(run.labels, attributes["n_clusters_"])
         attributes |= {
             "labels_": column_of(labels, attributes["main_view_"]),

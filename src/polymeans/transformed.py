@@ -270,17 +270,25 @@ class TransformedKMeans(CentroidEstimator):
         return super().transform(X)
 
     def _transform(self, X: Any) -> NDArray[Any]:
-        return self._transformed(X, "transform").astype(X.dtype, copy=False)
+        with np.errstate(over="ignore"):
+            found = self._inside(X, "transform") * self._space.length
+            return found.astype(X.dtype, copy=False)
 
-    def _transformed(self, X: Any, method: str) -> NDArray[np.float64]:
+    def _inside(self, X: Any, method: str) -> NDArray[np.float64]:
+        """Rows in the learned space, in units of its length: no number of them is too large."""
         self._check_has_space(method)
         with self._threads(n_multiplications(X, self._n_centroids)):
-            inside = self._space.coordinates(X)
-            return self._learned_metric.transform(inside) * self._space.length
+            return self._learned_metric.transform(self._space.coordinates(X))
+
+    def _centroids_inside(self) -> NDArray[np.float64]:
+        largest = np.finfo(np.float64).max
+        return np.clip(self.centroids_in_space_, -largest, largest) / self._space.length
 
     def _distances(self, X: Any) -> NDArray[Any]:
-        inside = self._transformed(X, "distances")
-        return distances_between(inside, self.centroids_in_space_, X.dtype)
+        inside = self._inside(X, "distances")
+        found = distances_between(inside, self._centroids_inside(), inside.dtype)
+        with np.errstate(over="ignore"):
+            return (found * self._space.length).astype(X.dtype, copy=False)
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
@@ -325,9 +333,11 @@ class TransformedKMeans(CentroidEstimator):
         return super().score(X, y, sample_weight)
 
     def _measured(self, X: Any, weights: NDArray[np.float64]) -> ExactSum:
-        inside = self._transformed(X, "score")
-        own = self.centroids_in_space_[self._label(X, weights)[0]]
-        return ExactSum.of(np.array([2.0 * float(weights @ np.sum((inside - own) ** 2, axis=1))]))
+        inside = self._inside(X, "score")
+        own = self._centroids_inside()[self._label(X, weights)[0]]
+        with np.errstate(over="ignore"):
+            squares = np.sum(((inside - own) * self._space.length) ** 2, axis=1)
+        return ExactSum.of(np.array([2.0 * float(weights @ squares)]))
 
     @property
     def components_(self) -> NDArray[np.float64]:

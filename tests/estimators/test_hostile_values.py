@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from polymeans import (
     KhatriRaoKMeans,
@@ -12,6 +13,7 @@ from polymeans import (
     L1KMeans,
     NonRedundantKMeans,
     QuickKMeans,
+    TransformedKMeans,
 )
 
 MODELS = [
@@ -180,3 +182,44 @@ def test_frames_of_float32_stay_float32(frame):
     assert model.cluster_centers_.dtype == np.float32
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     assert model.transform(X).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "model",
+    [TransformedKMeans(3, random_state=0), NonRedundantKMeans((3, 2), random_state=0, effort=0.1)],
+    ids=lambda m: type(m).__name__,
+)
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1e160, 1e300])
+def test_distances_in_learned_spaces_at_any_magnitude(model, scale):
+    X = rows() * scale
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = model.fit(X).distances(X)
+        model.transform(X)
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found.argmin(axis=1), model.labels_)
+    expected = np.median(clone(model).fit(rows()).distances(rows()))
+    # Lengths in the space of TransformedKMeans have no unit, the others that of the features.
+    unit = 1.0 if isinstance(model, TransformedKMeans) else scale
+    np.testing.assert_allclose(np.median(found / unit), expected, rtol=0.5)
+
+
+def test_rows_at_their_own_centers_have_no_inertia_beyond_the_largest_number():
+    X = rows(9, 2)
+    X *= 1.7e308 / np.abs(X).max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = TransformedKMeans(9, random_state=0).fit(X)
+        assert not np.isnan(model.transform(X)).any()
+        assert not np.isnan(model.distances(X)).any()
+    assert model.inertia_ == 0.0
+    assert model.score(X) == 0.0
+
+
+def test_centers_of_views_beyond_the_largest_number_are_refused():
+    rng = np.random.default_rng(0)
+    X = (rng.uniform(-1, 1, (60, 19)) * 3.4e38).astype(np.float32)
+    weights = 10.0 ** rng.uniform(-30, 0, 60)
+    model = NonRedundantKMeans((4, 3, 4), n_init=1, random_state=0, effort=0.02)
+    with pytest.raises(ValueError, match=r"Centers of the views .* Divide X"):
+        model.fit(X, sample_weight=weights)

@@ -19,6 +19,8 @@ from benchmarks.fuzz.watch import watched
 
 
 def finite(case: Case, model: Any, X: Any) -> Iterator[str]:
+    for name, values in numbers(model).items():
+        yield require(not np.isnan(values).any(), "no NaN", name)
     if not representable(case):
         return
     for name, values in numbers(model).items():

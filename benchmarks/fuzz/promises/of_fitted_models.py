@@ -87,7 +87,9 @@ def transform(case: Case, model: Any, X: Any) -> Iterator[str]:
     if kind == "learned" and model.centroids_in_space_ is None:
         return
     with watched(refusable=False):
-        inside = np.asarray(model.transform(X))
+        inside, distances = np.asarray(model.transform(X)), np.asarray(model.distances(X))
+    for name, values in (("transform", inside), ("distances", distances)):
+        yield require(not np.isnan(values).any(), "no NaN", name)
     if case.container not in ("list", "integers", "booleans"):
         same = inside.dtype == case.X.dtype
         yield require(same, "float32 stays float32", f"transform {inside.dtype}")
@@ -96,6 +98,7 @@ def transform(case: Case, model: Any, X: Any) -> Iterator[str]:
     if not representable(case):
         return
     yield require(np.isfinite(inside).all(), "attributes are finite", "transform")
+    yield require(np.isfinite(distances).all(), "attributes are finite", "distances")
     if kind not in ("nearest", "directions"):
         return
     rows, slack = sample(case), 0.0

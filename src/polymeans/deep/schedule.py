@@ -13,7 +13,7 @@ _WARM_UP, _BEGIN, _END = 0.2, 1 / 25, 1 / 25e4
 _HIGH_MOMENTUM, _LOW_MOMENTUM = 0.95, 0.85
 
 #: Rows below which some losses need more steps of distillation.
-_FEW_ROWS = 1000
+_FEW_ROWS = 4000
 
 
 @dataclass(frozen=True)

@@ -71,17 +71,19 @@ class RegularizedGraph:
         order = np.argsort(-values)
         return values[order], vectors[:, order]
 
-    def normalized_cut(self, labels: NDArray[np.int32]) -> float:
-        """Sum over clusters of the weight of their edges to others, over all of theirs."""
+    def row_cuts(self, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Share of each row in the normalized cut.
+
+        The normalized cut is the sum over clusters of the weight of their edges to others, over
+        that of all their edges.
+        """
         n_clusters = int(labels.max()) + 1
         members = np.zeros((self.n, n_clusters))
         members[np.arange(self.n), labels] = 1.0
-        sizes = members.sum(axis=0)
-        inside = np.einsum("nk,nk->k", members, self.weights @ members)
-        inside += self.tau / self.n * sizes**2
+        inside = np.einsum("nk,nk->n", members, self.weights @ members)
+        inside += self.tau / self.n * members.sum(axis=0)[labels]
         volume = members.T @ self.degrees
-        used = sizes > 0
-        return float(np.sum(1.0 - inside[used] / volume[used]))
+        return (self.degrees - inside) / volume[labels]
 
 
 def _quiet_lobpcg(operator: Any, start: NDArray[np.float64]) -> tuple[Any, Any]:

@@ -33,9 +33,10 @@ _ROWS_FOR_MORE, _SHARE_FOR_MORE = 100, 0.95
 #: Exponent of the eigenvalues that eigenvectors are scaled with.
 _DECAY = 4
 
-#: k-means of the rows is taken if its normalized cut is at most this many times that of the
-#: spectral clusters. Eigenvectors are arbitrary where clusters are separate components.
-_NEARLY_AS_GOOD = 1.01
+#: Standard errors by which spectral clusters have to cut the graph less than those of k-means;
+#: else those are taken. A few rows on the border decide nothing, and eigenvectors are arbitrary
+#: where clusters are separate components.
+_STANDARD_ERRORS = 2.0
 
 _N_STARTS = 10
 
@@ -145,15 +146,15 @@ class Teacher:
             self.embedding = _embedding(self.graph, n_clusters, rng)
 
     def lesson(self, rng: RandomState) -> Lesson:
-        """Labels of a spectral clustering, or of k-means where that cuts the graph no worse."""
+        """Labels of a spectral clustering if it cuts the graph clearly less than k-means does."""
         if self.given is not None:
             return Lesson(self.given, "given")
         if self.n_clusters == 1:
             return Lesson(np.zeros(len(self.points), dtype=np.int32), "k-means")
         plain = _kmeans_labels(self.points, self.n_clusters, rng)
         spectral = _kmeans_labels(self.embedding, self.n_clusters, rng)
-        cut = self.graph.normalized_cut
-        if cut(plain) <= _NEARLY_AS_GOOD * cut(spectral):
+        saved = self.graph.row_cuts(plain) - self.graph.row_cuts(spectral)
+        if saved.sum() <= _STANDARD_ERRORS * np.linalg.norm(saved):
             return Lesson(plain, "k-means")
         return Lesson(spectral, "spectral")
 

@@ -151,7 +151,8 @@ class Fitting:
         # log det(W + rho I) less n_dims log rho, without leaving the range of numbers.
         log_scale = np.log(self.heaviest) + 2 * np.log(self.length)
         return {
-            "inertia_": inertia * self.scale,
+            # The scale may be beyond the largest number, and rows may all be at their centers.
+            "inertia_": inertia * self.scale if inertia else 0.0,
             "log_det_": float(log_det + n_dims * (np.log(self.rho) + log_scale)),
             "objective_": float(0.5 * lam * (n_dims * (1 + np.log(2)) + log_det)),
             "rho_": rho,
