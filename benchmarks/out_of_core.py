@@ -125,6 +125,8 @@ print(json.dumps(dict(seconds=time.perf_counter() - began, peak=peak, inertia=bo
 
 def run(options: Any, report: Report) -> None:
     """Dense shards, parquet, and documents in CSR shards."""
+    if options.scratch:
+        options.scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.scratch) as name:
         folder = Path(name)
         if any(options.only in kind for kind in ("npy", "parquet")):

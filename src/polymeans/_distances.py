@@ -68,6 +68,8 @@ def distances_between(
     ndarray of shape (n, k)
         Infinite where a distance is beyond the largest number.
     """
+    if centroids.shape[1] == 0:  # a view whose centers are all equal has no directions
+        return np.zeros((X.shape[0], len(centroids)), dtype=dtype)
     X, centroids = in_one_dtype(X, centroids)
     with np.errstate(all="ignore"):
         largest = 0.0 if spherical else float(np.abs(centroids).max())

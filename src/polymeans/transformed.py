@@ -488,7 +488,7 @@ class TransformedKMeans(CentroidEstimator):
         fitting, space = state.fitting, state.fitting.space
         vectors = self._learned(run.codebook, run.labels, state)
         history = self._history(run)
-        history["inertia"] *= fitting.scale
+        history["inertia"] = fitting.external(history["inertia"])
         return (
             vectors
             | fitting.objective_values(run.inertia)

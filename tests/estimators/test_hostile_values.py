@@ -214,6 +214,12 @@ def test_rows_at_their_own_centers_have_no_inertia_beyond_the_largest_number():
         assert not np.isnan(model.distances(X)).any()
     assert model.inertia_ == 0.0
     assert model.score(X) == 0.0
+    assert not np.isnan(model.history_["inertia"]).any()
+
+
+def test_distances_in_a_view_without_directions():
+    model = NonRedundantKMeans((2,), random_state=0).fit(np.zeros((5, 1)))
+    np.testing.assert_array_equal(model.distances(np.zeros((5, 1))), np.zeros((5, 2)))
 
 
 def test_centers_of_views_beyond_the_largest_number_are_refused():

@@ -88,6 +88,12 @@ class Fitting:
         """Of weighted squared distances: the user's over the engine's."""
         return self.heaviest * self.length * self.length
 
+    def external(self, inertia: Any) -> Any:
+        """Inertia in the user's units."""
+        # The scale may be beyond the largest number, and rows may all be at their centers.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(inertia == 0.0, 0.0, inertia * self.scale)
+
     def first_labels(
         self, runner: LocalRunner, start: str, n_clusters: int, max_iter: int, rng: RandomState
     ) -> NDArray[np.int32]:
@@ -151,8 +157,7 @@ class Fitting:
         # log det(W + rho I) less n_dims log rho, without leaving the range of numbers.
         log_scale = np.log(self.heaviest) + 2 * np.log(self.length)
         return {
-            # The scale may be beyond the largest number, and rows may all be at their centers.
-            "inertia_": inertia * self.scale if inertia else 0.0,
+            "inertia_": float(self.external(inertia)),
             "log_det_": float(log_det + n_dims * (np.log(self.rho) + log_scale)),
             "objective_": float(0.5 * lam * (n_dims * (1 + np.log(2)) + log_det)),
             "rho_": rho,
