@@ -38,9 +38,9 @@ ALGORITHMS = ("auto", "lazy", "lloyd", "elkan")
 #: Kinds of rows whose labels are found by whole numbers: many fits of a minute each.
 _WHOLE = ("huge column", "column scales", "mixed scales")
 
-#: Values that a problem has at most where labels are found by whole numbers. Where one row is far
-#: larger than all others, protocentroids have no digits left for those, and go to and fro until the
-#: last iteration.
+#: Values that a problem has at most where labels are found by whole numbers, as those of rows tied
+#: between equal sums of protocentroids are. Where one row is far larger than all others,
+#: protocentroids have no digits left for those, and go to and fro until the last iteration.
 _FEW_WHOLE, _FEW_IN_CYCLES = 60_000, 6_000
 
 
@@ -196,7 +196,7 @@ def draw(rng: _Rng, area: str, seed: int, number: int) -> Case:
     X, kind = draw_values(rng, n, d, dtype)
     if area.startswith("KhatriRao") and kind in (*_WHOLE, "outlier row"):
         X = X[: max(k, _FEW_IN_CYCLES // d)]
-    elif kind in _WHOLE:
+    elif kind in _WHOLE or (area.startswith("KhatriRao") and kind == "constant"):
         X = X[: max(k, _FEW_WHOLE // d)]
     if rng.random() < 0.4:
         container = str(rng.choice(SPARSE))
