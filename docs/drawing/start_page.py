@@ -4,6 +4,8 @@ Backgrounds are transparent and lines of a middle gray, so that one picture suit
 pages. Each panel is a fit of the estimator that it stands for.
 """
 
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits, make_blobs
 
-from drawing.style import FOLDER, GRAY, HUES, dots, tiles
+from drawing.style import FIGURES, FOLDER, GRAY, HUES, dots, tiles
 from polymeans import (
     KhatriRaoKMeans,
     KMeans,
@@ -117,21 +119,41 @@ def draw_overview() -> None:
     plt.close(figure)
 
 
-#: Times as fast as scikit-learn, from docs/figures: the least and the most of each table.
+#: The lines of the picture of speed: benchmark, row of its tables, a pattern of their titles.
 SPEED = {
-    "sparse text, whole fits": (11.5, 57.3),
-    "sums of 100 x 100 protocentroids": (19.7, 24.0),
-    "dense rows with clusters": (1.7, 2.9),
-    "dense noise": (1.0, 2.1),
+    "sparse text, whole fits": ("kmeans-sparse", "better sklearn", ""),
+    "sums of 100 x 100 protocentroids": (
+        "khatri-rao-speed",
+        "sklearn lloyd",
+        "^20000.*sum 100x100",
+    ),
+    "dense rows with clusters": ("kmeans-dense", "sklearn lloyd", "mixture|mnist"),
+    "dense noise": ("kmeans-dense", "sklearn lloyd", "noise"),
 }
+
+
+def measured_speed(benchmark: str, peer: str, titled: str) -> tuple[float, float]:
+    """The least and the most times as fast as ``peer`` in the tables of docs/figures."""
+    tables = json.loads((FIGURES / f"{benchmark}.json").read_text())["runs"][-1]["tables"]
+    ratios = [
+        row["ratio"]
+        for table in tables
+        if re.search(titled, table["title"])
+        for row in table["rows"]
+        if row[""] == peer
+    ]
+    return min(ratios), max(ratios)
 
 
 def draw_speed() -> None:
     """Ranges of ratios."""
     figure, ax = plt.subplots(figsize=(6, 2.2), layout="constrained")
-    for place, (least, most) in enumerate(reversed(SPEED.values())):
+    for place, source in enumerate(reversed(SPEED.values())):
+        least, most = measured_speed(*source)
         ax.plot([least, most], [place, place], color=HUES[0], lw=9, solid_capstyle="round")
-        ax.text(most * 1.12, place, f"{least:g} to {most:g}", va="center", color=GRAY, fontsize=9)
+        ax.text(
+            most * 1.12, place, f"{least:.1f} to {most:.1f}", va="center", color=GRAY, fontsize=9
+        )
     ax.axvline(1, color=HUES[1], lw=1.5)
     ax.set_xscale("log")
     ax.set_xlim(0.9, 120)
