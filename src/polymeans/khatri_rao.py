@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS
+from polymeans._distances import in_one_dtype
+from polymeans._first_import import import_numba
 from polymeans._fit_state import FitState
 from polymeans._partial import BatchEstimator, weights_of_clusters
 from polymeans._rows import RowsInfo, chunk_by_chunk, refuse_callable_start
@@ -21,6 +23,7 @@ from polymeans.codebooks.khatri_rao import sets_of
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import grid_codebook, make_grid
 from polymeans.engine.lloyd import Run, descend
+from polymeans.engine.new_rows import label_few_by_grid
 from polymeans.engine.runners import BaseRunner
 from polymeans.engine.seeding import METHODS, choose_rows, codebook_of_rows
 from polymeans.grids.decomposition import decompose_centroids
@@ -226,6 +229,16 @@ class KhatriRaoKMeans(BatchEstimator):
             Index into each set.
         """
         return labels_per_set(self.predict(X), self._fitted_sizes)
+
+    def _predict(self, X: Any) -> NDArray[np.int32]:
+        labels = None
+        if isinstance(X, np.ndarray):
+            dense, *sets = in_one_dtype(X, *self.protocentroids_)
+            with np.errstate(all="ignore"):
+                largest = self._largest_center(sets)
+                import_numba()
+                labels = label_few_by_grid(dense, sets, self._aggregator, largest)
+        return super()._predict(X) if labels is None else labels
 
     # --- parameters and starts ---------------------------------------------------------------
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from polymeans import KMeans
-from polymeans.engine.new_rows import label_new_rows
+from polymeans import KhatriRaoKMeans, KMeans
+from polymeans.codebooks.aggregation import combine
+from polymeans.engine.new_rows import label_few_by_grid, label_new_rows
 
 
 def nearest(X, centers):
@@ -107,3 +108,47 @@ def test_width_and_names_are_still_checked():
         named.predict(X)
     unnamed = named.fit(X)
     assert not hasattr(unnamed, "feature_names_in_")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 8),
+    d=st.integers(1, 9),
+    sizes=st.sampled_from([(4,), (2, 3), (3, 1), (2, 3, 2)]),
+    seed=st.integers(0, 2**20),
+    kind=st.sampled_from(["plain", "integers", "extreme", "one long row"]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    aggregator=st.sampled_from(["sum", "product"]),
+)
+def test_few_rows_and_combinations(n, d, sizes, seed, kind, dtype, aggregator):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    sets = [rng.standard_normal((h, d)) for h in sizes]
+    if kind == "integers":
+        X, sets = np.round(X), [np.round(part) for part in sets]
+    elif kind == "extreme":
+        X *= 10.0 ** rng.integers(-15, 15, (n, 1))
+    elif kind == "one long row":
+        X[0] = 1e38
+    X, sets = X.astype(dtype), [part.astype(dtype) for part in sets]
+    wide = combine([part.astype(np.float64) for part in sets], aggregator)
+    table = wide.astype(dtype) if aggregator == "product" else wide
+    labels = label_few_by_grid(X, sets, aggregator, np.abs(wide).max())
+    if kind == "one long row":
+        assert labels is None
+    else:
+        np.testing.assert_array_equal(labels, nearest(X, table))
+
+
+@pytest.mark.parametrize("aggregator", ["sum", "product"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_row_of_a_grid_has_the_label_that_many_give_it(aggregator, dtype):
+    rng = np.random.default_rng(1)
+    X = np.abs(rng.standard_normal((400, 12))).astype(dtype)
+    model = KhatriRaoKMeans((4, 3), aggregator=aggregator, effort=0.1, random_state=0).fit(X)
+    together = model.predict(X)
+    np.testing.assert_array_equal(together, model.labels_)
+    np.testing.assert_array_equal(together, [model.predict(x[None])[0] for x in X])
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.predict(X[3:4])
