@@ -71,7 +71,9 @@ def test_an_interrupt(tmp_path):
         # A job in the background ignores interrupts, and so would its children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    time.sleep(2)  # it waits for rows
+    # More than a pipe holds: when all is written, the command is reading, and waits for more.
+    process.stdin.write(b"1,2\n" * 50_000)
+    process.stdin.flush()
     process.send_signal(signal.SIGINT)
     out, notes = process.communicate(timeout=60)
     assert process.returncode == 130, notes

@@ -38,6 +38,9 @@ _DECAY = 4
 #: where clusters are separate components.
 _STANDARD_ERRORS = 2.0
 
+#: Share of the cut below which what is saved is rounding: the same clusters in another order.
+_ROUNDING = 1e-9
+
 _N_STARTS = 10
 
 
@@ -153,8 +156,10 @@ class Teacher:
             return Lesson(np.zeros(len(self.points), dtype=np.int32), "k-means")
         plain = _kmeans_labels(self.points, self.n_clusters, rng)
         spectral = _kmeans_labels(self.embedding, self.n_clusters, rng)
-        saved = self.graph.row_cuts(plain) - self.graph.row_cuts(spectral)
-        if saved.sum() <= _STANDARD_ERRORS * np.linalg.norm(saved):
+        cuts = self.graph.row_cuts(plain)
+        saved = cuts - self.graph.row_cuts(spectral)
+        doubt = max(_STANDARD_ERRORS * np.linalg.norm(saved), _ROUNDING * cuts.sum())
+        if saved.sum() <= doubt:
             return Lesson(plain, "k-means")
         return Lesson(spectral, "spectral")
 

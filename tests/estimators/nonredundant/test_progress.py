@@ -56,13 +56,15 @@ class Watch:
 def test_callbacks_see_iterations_and_can_stop(blobs, sizes, whiten, kind):
     pytest.importorskip("sklearn.callback")
     X = blobs[:800] if kind == "dense" else sp.csr_matrix(blobs[:800])
-    watch = Watch(3, lambda estimator, X: -estimator.score(X))
+    # Signs of eigenvectors decide where the third fit begins, which may then be done quickly.
+    n_iter = 2 if whiten else 3
+    watch = Watch(n_iter, lambda estimator, X: -estimator.score(X))
     model = NonRedundantKMeans(sizes, whiten=whiten, init="random", n_init=1, random_state=2)
     model.set_callbacks(watch).fit(X)
-    assert model.n_iter_ == 3
-    assert watch.names == ["setup", "iter", "iter", "iter", "init", "fit", "teardown"]
+    assert model.n_iter_ == n_iter
+    assert watch.names == ["setup", *n_iter * ["iter"], "init", "fit", "teardown"]
     assert watch.seen == sorted(watch.seen, reverse=True)
-    assert_allclose(watch.seen[:2], model.history_["inertia"][1:], rtol=1e-9)
+    assert_allclose(watch.seen[: n_iter - 1], model.history_["inertia"][1:], rtol=1e-9)
     assert watch.seen[-1] == pytest.approx(model.inertia_)
     assert_array_equal(model.predict_views(X), model.labels_per_view_)
 
