@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from polymeans.core.sparse_structure import check_structure
+
 #: Largest integer that numpy counts with.
 _MOST = 2**63 - 1
 
@@ -184,6 +186,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
             f"Expected 2D array, got a sparse array of shape {X.shape} instead. "
             "Reshape it to one row for each sample."
         )
+    if sp.issparse(X):
+        check_structure(X, "X")
     narrow = _is_float32_frame(X)
     # Whether all is finite is first judged by a sum, which large values of both signs overflow.
     with np.errstate(over="ignore", invalid="ignore"):

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_array
 
 from polymeans.core.norms import largest_of_rows, rows_over
+from polymeans.core.sparse_structure import checked_matrix
 
 
 def label_features(Y: Any, Z: Any) -> Any:
@@ -48,8 +48,8 @@ def label_features(Y: Any, Z: Any) -> Any:
     array([[0.6, 0.8, 0. ],
            [0. , 0. , 1. ]])
     """
-    Y = check_array(Y, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="Y")
-    Z = check_array(Z, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="Z")
+    Y = checked_matrix(Y, "Y")
+    Z = checked_matrix(Z, "Z")
     if Y.shape[0] != Z.shape[0]:
         raise ValueError(
             f"Y has {Y.shape[0]} rows and Z has {Z.shape[0]}; both need one row for each instance."

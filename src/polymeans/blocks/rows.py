@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.core.contracts import Rows
+from polymeans.core.sparse_structure import check_structure
 
 
 def working_dtype(stored: Any, where: str) -> np.dtype[Any]:
@@ -31,26 +32,9 @@ def check_csr(rows: Rows, dtype: np.dtype[Any], first: int, where: str) -> Rows:
     """Finite CSR rows in canonical format; sorted and added up in a copy where they are not."""
     n, d = rows.shape
     data, indices, indptr = rows.data, rows.indices, rows.indptr
-    # numpy looks at these arrays before compiled code of scipy does, which trusts them.
-    if len(indptr) != n + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        raise ValueError(
-            f"{where}: indptr of the CSR rows must begin with 0, never decrease, and have "
-            f"{n + 1} entries. Build the matrix again from its triples."
-        )
+    check_structure(rows, where, first)
     n_stored = int(indptr[-1])
-    if n_stored > min(len(data), len(indices)):
-        raise ValueError(
-            f"{where}: indptr of the CSR rows ends at {n_stored}, but there are {len(data)} values "
-            f"and {len(indices)} indices. Build the matrix again from its triples."
-        )
     data, indices = data[:n_stored], indices[:n_stored]
-    if n_stored and not (indices.min() >= 0 and indices.max() < d):
-        bad = int(np.flatnonzero((indices < 0) | (indices >= d))[0])
-        row = first + int(np.searchsorted(indptr, bad, side="right")) - 1
-        raise ValueError(
-            f"{where}: row {row} has the column index {indices[bad]}, outside of the {d} columns. "
-            "Build the matrix again from its triples."
-        )
     data = np.ascontiguousarray(data, dtype=dtype)
     csr = sp.csr_matrix if isinstance(rows, sp.spmatrix) else sp.csr_array
     made = csr((data, indices, indptr), shape=(n, d))  # knows nothing about its order yet

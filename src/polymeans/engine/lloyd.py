@@ -26,6 +26,10 @@ logger = logging.getLogger("polymeans")
 #: share of them is left.
 _ACCURATE = 1e-4
 
+#: Totals below this have lost digits: in the unit of a value that is 1e140 times as large as the
+#: others, their squares are subnormal numbers or zero.
+_FAINT = 1e-280
+
 #: Relative difference of inertia that rounding centroids to float32 can cause: below it, a run is
 #: better than another only if its clusters are others.
 _ROUNDING = 1e-6
@@ -271,7 +275,8 @@ def _finish(
         inertia = codebook.inertia(statistics)
     runner.end()
     run.codebook, run.labels = explicit, runner.labels()
-    accurate = inertia >= _ACCURATE * frame.total_square  # not if it is NaN
+    accurate = frame.total_square >= _FAINT  # not if it is NaN
+    accurate &= inertia >= _ACCURATE * frame.total_square
     # Products of weights and rows far from zero are rounded there, not where they are measured.
     accurate &= not frame.shifted or frame.unweighted
     if codebook.by_rows and (not accurate or frame.n_directionless > 0):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from polymeans._validation import check_integer, errors_that_name, shown
+from polymeans.core.sparse_structure import check_structure
 
 
 class Problem(NamedTuple):
@@ -49,7 +50,9 @@ def check_problem(target: Any, weights: Any) -> Problem:
 
 def check_matrix(name: str, matrix: Any) -> NDArray[np.float64]:
     """A finite dense float64 matrix of at least one row and column."""
-    matrix = matrix.toarray() if sp.issparse(matrix) else matrix
+    if sp.issparse(matrix):
+        check_structure(matrix, name)
+        matrix = matrix.toarray()
     with errors_that_name(name):
         return np.ascontiguousarray(check_array(matrix, dtype=np.float64, input_name=name))
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from polymeans._validation import check_n_threads
+from polymeans.core.sparse_structure import check_structure
 from polymeans.core.threads import Threads
 
 #: Multiplications below which a second thread costs more than it saves: a fraction of a millisecond
@@ -280,6 +281,7 @@ class FastOperator(LinearOperator):
             raise TypeError(f"X must have real numbers, got dtype {X.dtype}.")
         dtype = np.result_type(_working_dtype(X.dtype), self.dtype)
         if sp.issparse(X):
+            check_structure(X, "X")
             X = X.tocsr().astype(dtype, copy=False)
             if not np.isfinite(X.data).all():
                 raise ValueError("X contains NaN or infinity; drop or impute such rows first.")
@@ -335,6 +337,8 @@ def _as_csr(number: int, factor: Any) -> sp.csr_array:
         )
     if factor.dtype.kind not in "biuf":
         raise TypeError(f"factors[{number}] must have real numbers, got dtype {factor.dtype}.")
+    if sp.issparse(factor):
+        check_structure(factor, f"factors[{number}]")
     array = sp.csr_array(factor, dtype=_working_dtype(factor.dtype), copy=True)
     if not np.isfinite(array.data).all():
         raise ValueError(f"factors[{number}] must have finite entries, got NaN or infinity.")

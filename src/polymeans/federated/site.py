@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from polymeans._validation import check_integer, check_weights
 from polymeans.core.contracts import Rows
 from polymeans.core.frame import MeasuredFrame
+from polymeans.core.sparse_structure import checked_matrix
 from polymeans.engine.blocks import Block
 from polymeans.engine.placement import Kept, seen_block
 from polymeans.engine.prepared import RawBlock, Scaling
@@ -286,14 +287,4 @@ class Site:
 
 def _checked_rows(rows: Any, name: str) -> Rows:
     """Rows of float32 or float64 without missing values."""
-    from sklearn.utils import check_array
-
-    checked = check_array(
-        rows,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_min_samples=1,
-        input_name=f"rows of {name}",
-    )
-    return checked
+    return checked_matrix(rows, f"rows of {name}", order="C", ensure_min_samples=1)

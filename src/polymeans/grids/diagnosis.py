@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 
 from polymeans._progress import Progress, Steps, check_feedback
 from polymeans._validation import check_integer, check_seed, check_weights, errors_that_name
+from polymeans.core.sparse_structure import checked_matrix
 from polymeans.core.threads import Threads
 from polymeans.grids.decomposition import decompose_centroids
 from polymeans.grids.sizes import balanced_sizes, check_sizes
@@ -229,7 +230,7 @@ def diagnose_structure(
         weights = check_weights(sample_weight, labels)
         masses = np.bincount(labels, weights, minlength=len(centers))
     else:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        X = checked_matrix(X)
         labels = _check_protolabels(protolabels, X.shape[0], sizes)
         weights = check_weights(sample_weight, labels)
         cells, row_cells = np.unique(labels[weights > 0], return_inverse=True)

@@ -20,6 +20,7 @@ from polymeans._rows import (
 )
 from polymeans._validation import check_rows, check_weights
 from polymeans.blocks.checked import check_blocks
+from polymeans.core.sparse_structure import checked_matrix
 
 
 @dataclass(frozen=True)
@@ -180,9 +181,7 @@ def _is_ours(model: Any) -> bool:
 
 def _plain(X: Any) -> Any:
     """Numbers of a frame or array as float64 or float32, or CSR; an error if they are not."""
-    from sklearn.utils import check_array
-
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    return checked_matrix(X)
 
 
 def _in_memory(values: Any) -> Any:

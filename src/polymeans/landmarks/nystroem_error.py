@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_array
 
 from polymeans._validation import check_integer, check_seed
+from polymeans.core.sparse_structure import checked_matrix
 
 #: Rows whose kernel values with all rows are held at a time: 32 KiB of float64 for each row.
 _BLOCK = 4096
@@ -49,7 +49,7 @@ def nystroem_error(
     >>> round(nystroem_error(X, Nystroem(n_components=50, random_state=0).fit(X)), 6)
     0.0
     """
-    rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    rows = checked_matrix(X)
     if n_samples is not None:
         check_integer("n_samples", n_samples, 1)
         if n_samples < rows.shape[0]:

@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from polymeans._validation import check_choice, check_weights
 from polymeans.blocks import Blocks, read_ahead
 from polymeans.blocks.checked import check_blocks, refuse_one_shot
+from polymeans.core.sparse_structure import checked_matrix
 
 METRICS = ("euclidean", "cosine")
 
@@ -467,7 +468,7 @@ def _parts(X: Any, sample_weight: Any, n_features: int) -> tuple[int, WeightedRo
             given = check_weights(given, np.empty((shape[0], 0)))
         parts = _block_parts(blocks, given)
     else:
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        X = checked_matrix(X)
         shape = X.shape
         parts = _single_part(X, check_weights(sample_weight, X))
     if shape[1] != n_features:
