@@ -41,8 +41,8 @@ _PLAIN_ITER, _PLAIN_TOL = 300, 1e-4
 #: selected anew in every third one, so each window of four contains at least one selection.
 _GAIN_WINDOW = 4
 
-#: Entries of a mean, as a share of the largest, that are what summing about another origin leaves
-#: of a zero: thousands of units of rounding in float64.
+#: Entries of a mean, as a share of the largest of that feature, that are what summing about another
+#: origin leaves of a zero: thousands of units of rounding in float64.
 _ZERO = 1e-12
 
 #: Multiplications up to which rows are labeled one by one: preparing more than that takes longer.
@@ -337,7 +337,7 @@ class QuickKMeans(SeededEstimator):
         runner, rng = state.runner, state.rng
         plain = descend(runner, self._free_start(state), max_iter=_PLAIN_ITER, tol=_PLAIN_TOL)
         means = plain.codebook.book.numerators.astype(np.float64)
-        means[np.abs(means) <= _ZERO * np.abs(means).max()] = 0.0
+        means[np.abs(means) <= _ZERO * np.abs(means).max(axis=0)] = 0.0
         weights = balanced_weights(runner.masses(plain.labels, len(means)))
         if state.plan is None:
             state.plan = choose_plan(

@@ -83,6 +83,28 @@ def test_a_huge_constant_column_changes_nothing(algorithm, value):
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-12)
 
 
+@every_model
+@containers
+@pytest.mark.parametrize("value", [2.0**47, 2.0**531, 2.0**664])  # whose means are not rounded
+def test_inertia_is_minus_score_beside_a_huge_constant_column(model, container, value):
+    X = container(np.c_[rows(60, 5), np.full(60, value)])
+    model = clone(model).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert -model.score(X) == pytest.approx(model.inertia_, rel=1e-9)
+    if not isinstance(model, L1KMeans):  # whose centroids cannot reach that far
+        scatter = np.sum((rows(60, 5) - rows(60, 5).mean(axis=0)) ** 2)
+        assert 0 < model.inertia_ < 1.2 * scatter
+
+
+@containers
+@pytest.mark.parametrize("value", [2.0**47, 2.0**66, 2.0**332])
+def test_factors_keep_clusters_apart_beside_a_huge_constant_column(container, value):
+    X = container(np.c_[rows(60, 5), np.full(60, value)])
+    model = QuickKMeans(4, random_state=0).fit(X)
+    assert len(np.unique(model.labels_)) == 4
+    assert model.inertia_ == pytest.approx(model.kmeans_inertia_, rel=0.01)
+
+
 @containers
 @pytest.mark.parametrize("algorithm", ["lloyd", "lazy", "elkan"])
 def test_a_huge_row_gets_a_cluster_and_leaves_the_others_their_digits(container, algorithm):
