@@ -10,6 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._distances import distances_between
 from polymeans._rows import chunk_by_chunk, is_blocks
+from polymeans.search.views.whitening import project
+
+#: A unit in which differences and rotations of numbers near the largest one are within range.
+_FAR = 2.0**32
 
 
 class ViewCoordinates:
@@ -83,8 +87,19 @@ class ViewCoordinates:
         if self.n_views_ == 0:
             return distances_between(X, np.asarray(self.mean_)[None], X.dtype)
         edges = np.cumsum((0, *self.n_dims_))
-        inside = self._transform(X)[:, edges[self.main_view_] : edges[self.main_view_ + 1]]
-        return distances_between(inside, centroids_of_view(self), X.dtype)
+        mine = slice(edges[self.main_view_], edges[self.main_view_ + 1])
+        inside, centroids = self._transform(X)[:, mine], centroids_of_view(self)
+        if np.isfinite(inside).all() and np.isfinite(centroids).all():
+            return distances_between(inside, centroids, X.dtype)
+        return self._far_distances(X)
+
+    def _far_distances(self, X: Any) -> NDArray[Any]:
+        """The same where coordinates leave the range of numbers, in a unit that brings them back."""
+        basis = basis_of_view(self)
+        inside = project(X / _FAR, self.mean_ / _FAR, basis)
+        centroids = project(self.cluster_centers_ / _FAR, self.mean_ / _FAR, basis)
+        with np.errstate(over="ignore"):
+            return _FAR * distances_between(inside, centroids, X.dtype)
 
 
 def column_of(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:
@@ -104,10 +119,15 @@ def column_of(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:
     return np.ascontiguousarray(labels[:, view])
 
 
-def centroids_of_view(model: Any) -> NDArray[np.float64]:
-    """Centroids of the main view in its coordinates; ``transform`` would ask for feature names."""
+def basis_of_view(model: Any) -> NDArray[Any]:
+    """Directions of the main view, as columns."""
     edges = np.cumsum((0, *model.n_dims_))
     basis = model.rotation_[:, edges[model.main_view_] : edges[model.main_view_ + 1]]
-    if model.whitening_ is not None:
-        basis = model.whitening_ @ basis
-    return np.asarray((model.cluster_centers_ - model.mean_) @ basis, dtype=np.float64)
+    return basis if model.whitening_ is None else model.whitening_ @ basis
+
+
+def centroids_of_view(model: Any) -> NDArray[np.float64]:
+    """Centroids of the main view in its coordinates; ``transform`` would ask for feature names."""
+    with np.errstate(over="ignore"):  # coordinates beyond the largest number are infinite
+        inside = (model.cluster_centers_ - model.mean_) @ basis_of_view(model)
+    return np.asarray(inside, dtype=np.float64)

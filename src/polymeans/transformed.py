@@ -151,7 +151,8 @@ class TransformedKMeans(CentroidEstimator):
         Centers among the rows of ``transform``: the nearest one is a row's label. None for
         ``solver="cg"``.
     inertia_ : float
-        ``rho log det(I + W / rho)``: the inertia of plain k-means for large ``rho``.
+        ``rho log det(I + W / rho)``: the inertia of plain k-means for large ``rho``. It is no sum
+        over rows, so :meth:`score` is something else.
     log_det_ : float
         ``log det(W + rho I)``. With ``solver="cg"`` this, ``inertia_`` and ``objective_`` are too
         large by a constant that does not depend on the labels.
@@ -328,7 +329,8 @@ class TransformedKMeans(CentroidEstimator):
         Returns
         -------
         score : float
-            The metric is ``rho (W + rho I)^-1``: Euclid's for large ``rho``.
+            The metric is ``rho (W + rho I)^-1``: Euclid's for large ``rho``. Not minus
+            ``inertia_``, which is a log-determinant and no sum over rows.
         """
         return super().score(X, y, sample_weight)
 

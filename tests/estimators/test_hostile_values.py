@@ -251,3 +251,16 @@ def test_centers_of_views_beyond_the_largest_number_are_refused():
     model = NonRedundantKMeans((4, 3, 4), n_init=1, random_state=0, effort=0.02)
     with pytest.raises(ValueError, match=r"Centers of the views .* Divide X"):
         model.fit(X, sample_weight=weights)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_distances_in_a_view_whose_coordinates_leave_the_range():
+    X = np.array([[-1.66e308], [0.0], [1.768e308], [-9.534e307]])
+    model = NonRedundantKMeans((4,), random_state=34).fit(X)
+    distances = model.distances(X)
+    assert not np.isnan(distances).any()
+    np.testing.assert_array_equal(distances.argmin(axis=1), model.labels_)
+    # One row has one centroid: the distance to it is zero, to others that of the rows.
+    with np.errstate(over="ignore"):  # a distance beyond the largest number is infinite
+        expected = 4 * np.abs(X / 4 - model.cluster_centers_.T / 4)
+    np.testing.assert_allclose(distances, expected, rtol=1e-12)
