@@ -23,6 +23,7 @@ class ViewCoordinates:
     n_dims_: tuple[int, ...]
     main_view_: int
     mean_: NDArray[Any]
+    cluster_centers_: Any
     transform: Any
     _transform: Any
 
@@ -94,7 +95,7 @@ class ViewCoordinates:
         return self._far_distances(X)
 
     def _far_distances(self, X: Any) -> NDArray[Any]:
-        """The same where coordinates leave the range of numbers, in a unit that brings them back."""
+        """The same where coordinates leave the range of numbers, in a larger unit."""
         basis = basis_of_view(self)
         inside = project(X / _FAR, self.mean_ / _FAR, basis)
         centroids = project(self.cluster_centers_ / _FAR, self.mean_ / _FAR, basis)

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,21 @@ from polymeans.core.frame import MeasuredFrame
 from polymeans.engine.blocks import Block
 from polymeans.engine.prepared import RawBlock, Source
 from polymeans.engine.prepared_blocks import block_of
+
+if TYPE_CHECKING:
+    from polymeans.engine.candidates import CandidateDistances
+
+
+class Additive(Protocol):
+    """What visitors may return for ``reduce``: results of two blocks add up to one of both."""
+
+    def __add__(self, other: Self, /) -> Self:
+        """Of both."""
+
+
+#: What a visitor returns.
+T = TypeVar("T")
+A = TypeVar("A", bound=Additive)
 
 
 @lru_cache(maxsize=4)
@@ -74,7 +89,7 @@ class Kept:
     gaps: NDArray[np.float32] | None = None
     closest: NDArray[np.float64] | None = None  #: squared distance to the nearest candidate
     nearest: NDArray[np.int32] | None = None  #: which candidate that is
-    candidates: Any = None  #: buffers for seeding, where the placement ``keeps_blocks``
+    candidates: "CandidateDistances | None" = None  #: buffers for seeding, where the placement ``keeps_blocks``
 
     def all_weights(self) -> NDArray[np.float64]:
         """One for each row."""
@@ -119,29 +134,29 @@ class Placement(Protocol):
 
     def map(
         self,
-        function: Callable[..., Any],
-        *args: Any,
-        per_block: Sequence[tuple[Any, ...]] | None = None,
+        function: Callable[..., T],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
         only: Sequence[int] | None = None,
-    ) -> list[Any]:
+    ) -> list[T]:
         """``function(block, kept, *own, *args)`` of each block."""
 
     def reduce(
         self,
-        function: Callable[..., Any],
-        *args: Any,
-        per_block: Sequence[tuple[Any, ...]] | None = None,
+        function: Callable[..., A],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
         only: Sequence[int] | None = None,
-    ) -> Any:
+    ) -> A:
         """The same, added up with ``+``, which must not depend on the order of additions."""
 
     def recall(
         self,
-        function: Callable[..., Any],
-        *args: Any,
-        per_block: Sequence[tuple[Any, ...]] | None = None,
+        function: Callable[..., T],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
         only: Sequence[int] | None = None,
-    ) -> list[Any]:
+    ) -> list[T]:
         """``function(kept, *own, *args)`` of each block: nothing is read."""
 
     def release(self) -> None:
@@ -158,7 +173,7 @@ def first_rows(sizes: Sequence[int]) -> NDArray[np.int64]:
     return np.array(list(accumulate(sizes, initial=0)), dtype=np.int64)
 
 
-def pieces(placement: Placement, *arrays: NDArray[Any]) -> list[tuple[Any, ...]]:
+def pieces(placement: Placement, *arrays: NDArray[Any]) -> list[tuple[NDArray[Any], ...]]:
     """Arrays with one entry for each row of all blocks, cut for ``per_block``."""
     edges = first_rows(placement.sizes).tolist()
     return [tuple(array[lo:hi] for array in arrays) for lo, hi in pairwise(edges)]
@@ -208,11 +223,11 @@ class LocalPlacement(ABC):
 
     def _visit(
         self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        per_block: Sequence[tuple[Any, ...]] | None,
+        function: Callable[..., T],
+        args: tuple[object, ...],
+        per_block: Sequence[tuple[object, ...]] | None,
         only: Sequence[int] | None,
-    ) -> Generator[Any, None, None]:
+    ) -> Generator[T, None, None]:
         numbers = range(len(self.sizes)) if only is None else only
         # An error or interrupt must not leave a thread that reads ahead.
         with closing(self.blocks(only)) as blocks:
@@ -224,35 +239,36 @@ class LocalPlacement(ABC):
 
     def map(
         self,
-        function: Callable[..., Any],
-        *args: Any,
-        per_block: Sequence[tuple[Any, ...]] | None = None,
+        function: Callable[..., T],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
         only: Sequence[int] | None = None,
-    ) -> list[Any]:
+    ) -> list[T]:
         """``function(block, kept, *own, *args)`` of each block."""
         return list(self._visit(function, args, per_block, only))
 
     def reduce(
         self,
-        function: Callable[..., Any],
-        *args: Any,
-        per_block: Sequence[tuple[Any, ...]] | None = None,
+        function: Callable[..., A],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
         only: Sequence[int] | None = None,
-    ) -> Any:
+    ) -> A:
         """The same, added up with ``+``."""
-        total = None
+        total: A | None = None
         with closing(self._visit(function, args, per_block, only)) as results:
             for result in results:
                 total = result if total is None else total + result
+        assert total is not None  # there is one block at least
         return total
 
     def recall(
         self,
-        function: Callable[..., Any],
-        *args: Any,
-        per_block: Sequence[tuple[Any, ...]] | None = None,
+        function: Callable[..., T],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
         only: Sequence[int] | None = None,
-    ) -> list[Any]:
+    ) -> list[T]:
         """``function(kept, *own, *args)`` of each block."""
         numbers = range(len(self.sizes)) if only is None else only
         owns = [()] * len(numbers) if per_block is None else per_block
