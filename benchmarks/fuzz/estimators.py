@@ -29,6 +29,7 @@ EXPENSIVE = (
     "pickle",
     "failed fit",
     "blocks",
+    "damaged",
 )
 
 INITS = ("k-means++", "k-means||", "afk-mc2", "random")

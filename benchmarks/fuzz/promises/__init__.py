@@ -32,6 +32,7 @@ _BY_NAME = {
     "transform": of_fitted_models.transform,
     "pickle": of_fitted_models.pickled,
     "failed fit": of_fitted_models.failed_fit,
+    "damaged": of_fitted_models.damaged_rows,
     "blocks": of_equal_fits.blocks,
 }
 

@@ -170,3 +170,29 @@ def failed_fit(case: Case, model: Any, X: Any) -> Iterator[str]:
     yield require(after == before, "a failed fit changes nothing", f"{set(after) ^ set(before)}")
     same = (predict(case, model, X) == labels).all()
     yield require(same, "a failed fit changes nothing", "predict differs")
+
+
+def damaged_rows(case: Case, model: Any, X: Any) -> Iterator[str]:
+    """Sparse rows whose arrays lead outside of the matrix: refused by every method."""
+    rows = wrap(case.X, "csr_array")
+    if not rows.nnz:
+        return
+    rng = case.rng(9)
+    at = int(rng.integers(rows.nnz))
+    damage = rng.integers(3)
+    if damage == 0:
+        rows.indices[at] = rng.choice([-1, -(2**31), rows.shape[1], 2**31 - 1])
+    elif damage == 1:
+        rows.indptr[-1] += rng.integers(1, 1000)
+    else:
+        rows.indptr[0] = 1
+    for method in ("predict", "transform", "score", "fit"):
+        if method == "fit" and case.params.get("kernel") is not None:
+            continue  # a function of two sets of rows may be anything
+        try:
+            getattr(model, method)(rows)
+        except (ValueError, TypeError) as error:
+            yield require(len(str(error)) > 12, "errors have a reason", str(error))
+        else:
+            raise BrokenPromiseError("damaged sparse rows are refused", method)
+    yield "damaged sparse rows are refused"

@@ -89,7 +89,9 @@ class Kept:
     gaps: NDArray[np.float32] | None = None
     closest: NDArray[np.float64] | None = None  #: squared distance to the nearest candidate
     nearest: NDArray[np.int32] | None = None  #: which candidate that is
-    candidates: "CandidateDistances | None" = None  #: buffers for seeding, where the placement ``keeps_blocks``
+    candidates: "CandidateDistances | None" = (
+        None  #: buffers for seeding, where the placement ``keeps_blocks``
+    )
 
     def all_weights(self) -> NDArray[np.float64]:
         """One for each row."""
