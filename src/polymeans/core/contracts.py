@@ -11,7 +11,7 @@ frame's origin.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +41,34 @@ __all__ = [
     "Runner",
     "Space",
     "Statistics",
+    "Survey",
     "TermRange",
 ]
 
 
 #: Rows as users give them: an array or a CSR matrix. (scipy has no types to name it by.)
 Rows = Any
+
+
+class Survey(Protocol):
+    """What a first pass finds about some rows; surveys of parts add up to that of the whole.
+
+    A frame is made from the survey of *all* rows, so it does not depend on how they are cut.
+    """
+
+    n_samples: int
+    n_stored: int  #: entries
+    n_weightless: int  #: rows of weight zero
+    n_directionless: int  #: rows of zeros where only directions count
+    values: TermRange  #: largest and smallest magnitudes of entries
+    terms: TermRange  #: the same of ``w x``
+    weights: TermRange
+    counts: NDArray[np.int64] | None  #: entries of each feature (sparse rows)
+    mass: ExactSum  #: ``Σ w``
+    square: ExactSum  #: ``Σ w |x|²``
+
+    def __add__(self, other: Self) -> Self:
+        """Of both parts: exact, so in any order."""
 
 
 class Block(Protocol):
@@ -118,8 +140,14 @@ class Codebook(Protocol):
     def to_array(self, frame: Frame) -> NDArray[Any]:
         """All centroids in the user's coordinates."""
 
+    def longest(self, frame: Frame) -> float:
+        """No less than ``max_c |v_c - shift|``, from which bounds on rounding follow."""
+
     def state(self) -> dict[str, Any]:
         """Arrays and numbers from which ``from_state`` makes the same codebook elsewhere."""
+
+    def restored(self, state: dict[str, Any]) -> "Codebook":
+        """The codebook of a state; what is not part of it is taken from this one."""
 
 
 class Runner(Protocol):

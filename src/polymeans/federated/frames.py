@@ -11,8 +11,6 @@ from polymeans.federated.messages import (
     InvalidMessageError,
     Message,
     checked_number,
-    packed_integers,
-    unpacked_integers,
 )
 
 _SHARED = (
@@ -107,24 +105,3 @@ def range_of_message(message: Any) -> TermRange:
 def exact_bins(total: ExactSum) -> np.ndarray:
     """An exact sum as integers that may be added to those of others."""
     return (total + ExactSum()).bins  # carried, so that they cannot overflow
-
-
-def sum_message(total: ExactSum) -> Message:
-    """An exact sum without the zeros around it."""
-    bins = exact_bins(total)
-    used = np.flatnonzero(bins)
-    first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
-    part = packed_integers(bins[first:last])
-    return {"first": first, "n": last - first, "bins": part, "infinite": bool(total.infinite)}
-
-
-def sum_of_message(message: Any) -> ExactSum:
-    """The exact sum of a message, checked."""
-    total = ExactSum()
-    if not isinstance(message, dict):
-        raise InvalidMessageError("a sum is missing")
-    n = int(checked_number(message, "n", 0, len(total.bins)))
-    first = int(checked_number(message, "first", 0, len(total.bins) - n))
-    total.bins[first : first + n] = unpacked_integers(message["bins"], (n,))
-    total.infinite = bool(message.get("infinite"))
-    return total
