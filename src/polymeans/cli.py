@@ -15,6 +15,7 @@ from polymeans._version import __version__
 from polymeans.commands import COMMANDS
 from polymeans.commands.errors import CommandError, UsageError
 from polymeans.commands.terminal import note, silence_output
+from polymeans.commands.wording import in_options
 
 
 class _Parser(argparse.ArgumentParser):
@@ -36,8 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         Exit code.
     """
+    command = ""
     try:
         options = _parser().parse_args(argv)
+        command = options.command
         options.run(options)
     except CommandError as error:
         return _refuse(error, str(error), error.hint)
@@ -53,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, NotImplementedError, ImportError, OSError) as error:
         # The library's own words: they name the parameter, the value and a remedy.
         text = " ".join(str(error).split()) or type(error).__name__
-        return _refuse(CommandError, text, "polymeans COMMAND --help")
+        return _refuse(CommandError, in_options(text, command), f"polymeans {command} --help")
     return 0
 
 
@@ -65,7 +68,9 @@ def _refuse(error: type[CommandError] | CommandError, message: str, hint: str) -
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="polymeans", description="k-means with structure, exact and fast.")
     parser.add_argument("--version", action="version", version=f"polymeans {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True
+    )
     for name in COMMANDS:
         import_module(f"polymeans.commands.{name}").add(commands)
     return parser

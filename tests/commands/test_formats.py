@@ -97,11 +97,11 @@ def test_columns_by_name_and_scale(name, folder, iris, tmp_path):
     X = iris[:, [2, 0]]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     np.testing.assert_allclose(
-        library.load(model).inertia_, KMeans(3, random_state=0).fit(X).inertia_, rtol=1e-9
+        library.load(model)[-1].inertia_, KMeans(3, random_state=0).fit(X).inertia_, rtol=1e-9
     )
     done = polymeans_here("predict", folder / name, "--model", model, folder=tmp_path)
     found = [int(line) for line in done.out.split()]
-    np.testing.assert_array_equal(found, library.load(model).labels_)
+    np.testing.assert_array_equal(found, library.load(model)[-1].labels_)
 
 
 def test_columns_of_a_model_may_be_in_another_order(folder, tmp_path):

@@ -5,6 +5,7 @@ from typing import Any
 
 from polymeans.commands.errors import UsageError
 from polymeans.commands.options import count, setting, sizes
+from polymeans.commands.wording import in_options
 
 #: Structures by the names they have on the command line.
 STRUCTURES = {
@@ -84,7 +85,9 @@ def make_estimator(options: Namespace, verbose: int = 0) -> Any:
     try:
         estimator._check_parameters()
     except (ValueError, TypeError) as error:
-        raise UsageError(str(error).splitlines()[0], "see --help") from None
+        raise UsageError(
+            in_options(str(error).splitlines()[0], "fit"), "polymeans fit --help"
+        ) from None
     return estimator
 
 

@@ -8,8 +8,15 @@ from typing import Any
 
 from polymeans.commands.errors import CommandError, UsageError
 from polymeans.commands.estimators import add_estimator, make_estimator
-from polymeans.commands.options import add_common, add_rows, add_seed, check_output
+from polymeans.commands.options import (
+    REPORT_ENDINGS,
+    add_common,
+    add_rows,
+    add_seed,
+    check_output,
+)
 from polymeans.commands.terminal import note, progress, say_json
+from polymeans.commands.wording import in_options
 
 _ABOUT = "Cluster the rows of a file: labels to the standard output, a model and a report to files."
 
@@ -27,7 +34,9 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="labels to write: .csv, .tsv, .npy, or one in each line (default: standard output)",
     )
-    group.add_argument("--report", type=Path, metavar="FILE", help="report to write (.html)")
+    group.add_argument(
+        "--report", type=Path, metavar="FILE", help="report to write: .html, .md or .json"
+    )
     group.add_argument(
         "--label-order",
         choices=("fit", "size"),
@@ -43,9 +52,9 @@ def run(options: argparse.Namespace) -> None:
     """Read, fit, write."""
     if options.text and (options.columns or options.scale):
         raise UsageError("--text is for texts alone", "leave out --columns and --scale")
-    outputs = {"--model": options.model, "--labels": options.labels, "--report": options.report}
-    for option, path in outputs.items():
-        check_output(path, option)
+    check_output(options.model, "--model")
+    check_output(options.labels, "--labels")
+    check_output(options.report, "--report", REPORT_ENDINGS)
     from polymeans.commands.labels import fitted_labels, write_labels
     from polymeans.commands.readers import open_table
     from polymeans.commands.readers.table import Request
@@ -88,7 +97,9 @@ def fit_with_progress(estimator: Any, rows: Any, quiet: bool) -> float:
         try:
             estimator.fit(rows)
         except (ValueError, TypeError) as error:
-            raise CommandError(str(error).splitlines()[0], "see polymeans fit --help") from None
+            raise CommandError(
+                in_options(str(error).splitlines()[0], "fit"), "polymeans fit --help"
+            ) from None
         finally:
             estimator.set_params(verbose=verbose)
     if not quiet:

@@ -17,7 +17,7 @@ _LINES = 2**16
 
 def labels_of(model: Any, rows: Any) -> Iterator[NDArray[Any]]:
     """Labels of rows, block by block; of several views one column each."""
-    from polymeans.commands.blocks import is_blocks
+    from polymeans.persistence.scaled_rows import is_blocks
 
     predict = getattr(model, "predict_views", model.predict)
     if not is_blocks(rows):

@@ -10,9 +10,10 @@ from typing import Any
 from polymeans.commands.errors import CommandError
 from polymeans.commands.readers import open_table
 from polymeans.commands.readers.table import Table
-from polymeans.commands.recipe import Recipe
+from polymeans.commands.recipe import request_of, rows_of
 from polymeans.persistence import ModelFileError
 from polymeans.persistence.files import read_model
+from polymeans.persistence.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def model_and_rows(options: Namespace, beside: str | None = None) -> Iterator[Ap
     """
     model, recipe = read(options)
     n_features = int(model.n_features_in_)
-    with open_table(options, recipe.request(n_features, beside)) as table:
-        rows = recipe.rows(table)
+    with open_table(options, request_of(recipe, n_features, beside)) as table:
+        rows = rows_of(recipe, table)
         width = int(getattr(rows, "n_features", None) or rows.shape[1])
         if width != n_features:
             raise CommandError(

@@ -9,6 +9,9 @@ from polymeans.commands.errors import UsageError
 
 FORMATS = ("csv", "tsv", "parquet", "npy", "npz", "svm", "mtx", "jsonl")
 
+#: Endings of the names of reports, each for a form of its own.
+REPORT_ENDINGS = (".html", ".htm", ".md", ".json")
+
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -133,9 +136,26 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_output(path: Path | None, option: str) -> None:
-    """Raise if a file cannot be written, before any work is done for it."""
-    if path is None or str(path) == "-":
+def check_output(path: Path | None, option: str, endings: tuple[str, ...] = ()) -> None:
+    """Raise if a file cannot be written, before any work is done for it.
+
+    Parameters
+    ----------
+    path : Path or None
+        None, or ``-`` where any ending will do: not a file.
+    option : str
+        That names the file.
+    endings : tuple of str, default=()
+        Those that the name may have; empty: any.
+    """
+    if path is None:
+        return
+    if endings and path.suffix.lower() not in endings:
+        raise UsageError(
+            f"{option} must end in {', '.join(endings[:-1])} or {endings[-1]}, got {str(path)!r}",
+            "the ending decides in which form the file is written",
+        )
+    if str(path) == "-":
         return
     if path.is_dir():
         raise UsageError(f"{str(path)!r} is a directory", f"give {option} the name of a file")

@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from polymeans.commands.errors import CommandError
-from polymeans.commands.options import add_common, add_model, add_rows, check_output, sizes
+from polymeans.commands.options import (
+    REPORT_ENDINGS,
+    add_common,
+    add_model,
+    add_rows,
+    check_output,
+    sizes,
+)
 from polymeans.commands.terminal import note, say_json
 
 _ABOUT = "Write one HTML page about a model and the rows of a file; it needs no network."
@@ -17,7 +24,11 @@ def add(commands: Any) -> None:
     add_rows(parser, fitting=False)
     add_model(parser)
     parser.add_argument(
-        "--output", type=Path, default=Path("report.html"), metavar="FILE", help="page to write"
+        "--output",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="page to write: .html, .md or .json (default: %(default)s)",
     )
     parser.add_argument("--compare-with", metavar="COLUMN", help="column of known groups")
     parser.add_argument("--title", help="of the page")
@@ -30,7 +41,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, summarize, write."""
-    check_output(options.output, "--output")
+    check_output(options.output, "--output", REPORT_ENDINGS)
     from polymeans.commands.models import model_and_rows
 
     with model_and_rows(options, options.compare_with) as given:

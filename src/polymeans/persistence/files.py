@@ -56,7 +56,7 @@ def save(model: Any, path: Path, *, labels: bool = True) -> None:
     Parameters
     ----------
     model : estimator
-        Fitted, of any class of this library.
+        Fitted, of any class of this library, or what :func:`polymeans.load` has returned.
     path : path
         The file to write, by convention ``something.safetensors``.
     labels : bool, default=True
@@ -83,7 +83,13 @@ def save(model: Any, path: Path, *, labels: bool = True) -> None:
     (True, 2)
     >>> folder.cleanup()
     """
-    save_with_recipe(model, path, labels=labels)
+    recipe = None
+    if hasattr(model, "steps"):
+        from polymeans.persistence.table_rows import taken_apart
+
+        model, kept = taken_apart(model)
+        recipe = None if kept is None else kept.to_parts()
+    save_with_recipe(model, path, recipe, labels)
 
 
 def load(path: Path) -> Any:
@@ -104,8 +110,12 @@ def load(path: Path) -> Any:
 
     Returns
     -------
-    model : estimator
-        Fitted, with the parameters and attributes it was saved with.
+    model : estimator or Pipeline
+        Fitted, with the parameters and attributes it was saved with. A file that
+        ``polymeans fit`` has written with ``--scale`` or ``--text`` also holds how rows are made of
+        the table; then a :class:`sklearn.pipeline.Pipeline` takes rows as they are in the table
+        (a frame, or an array of its columns; a frame or a list of texts), and its last step,
+        ``model[-1]``, is the estimator.
 
     Raises
     ------
@@ -131,7 +141,17 @@ def load(path: Path) -> Any:
     polymeans.persistence.errors.ModelFileError: ... is no model file, or was cut off: ...
     >>> folder.cleanup()
     """
-    return read_model(path).model
+    loaded = read_model(path)
+    if loaded.recipe is None:
+        return loaded.model
+    from polymeans.persistence.recipe import Recipe
+    from polymeans.persistence.table_rows import with_recipe
+
+    try:
+        recipe = Recipe.from_parts(loaded.recipe, int(loaded.model.n_features_in_))
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} cannot be used: {error}") from None
+    return with_recipe(loaded.model, recipe)
 
 
 @dataclass(frozen=True)

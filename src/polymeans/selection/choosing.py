@@ -49,6 +49,9 @@ _STABLE = 0.9
 #: Standard score from which a valley counts by itself: one in a hundred without one.
 _CLEAR = 2.33
 
+#: Criteria that are defined for dense rows and plain k-means.
+_NEED_REFERENCES = ("bic", "gap")
+
 
 def choose_n_clusters(
     X: Any,
@@ -165,6 +168,7 @@ def choose_n_clusters(
     rows, names = check_input(X)
     values = _check_values(n_clusters, estimator, n_rows_of(rows))
     search = _Search(rows, values, estimator, rng, n_threads)
+    search.check_defined(criterion)
     n_several = sum(k > 1 for k in values)
     n_steps = len(values) + _DIVISIONS * n_several + search.uses_references * (N_REFERENCES + 1)
     with Steps("choose_n_clusters", n_steps, int(verbose), progress) as steps:
@@ -172,11 +176,6 @@ def choose_n_clusters(
     choices = search.choices()
     decision = search.decision(choices)
     if criterion != "auto":
-        if criterion not in choices:
-            raise ValueError(
-                f"criterion={criterion!r} is not defined for these rows and this estimator. Use "
-                f"one of {', '.join(map(repr, ('auto', *choices)))}."
-            )
         decision = Decision(choices[criterion], f"the answer of {CRITERIA[criterion]}")
     best = None
     if decision.best is not None:
@@ -208,6 +207,15 @@ class _Search:
         self.records: dict[int, dict[str, float]] = {}
         self.halves: list[Agreement] = []
         self.nothing: Nothing | None = None
+
+    def check_defined(self, criterion: str) -> None:
+        """Raise if a criterion will have no answer, before anything is fitted."""
+        if criterion in _NEED_REFERENCES and not self.uses_references:
+            defined = [name for name in ("auto", *CRITERIA) if name not in _NEED_REFERENCES]
+            raise ValueError(
+                f"criterion={criterion!r} is not defined for these rows and this estimator. Use "
+                f"one of {', '.join(map(repr, defined))}."
+            )
 
     def run(self, steps: Steps) -> None:
         """Fit everything."""

@@ -150,6 +150,6 @@ def _chosen(table: Table, name: str, request: Request) -> Table:
     wanted = [numbered.index(column) for column in request.columns]
     if wanted == list(range(width)):
         return table
-    from polymeans.commands.blocks import mapped
+    from polymeans.persistence.scaled_rows import mapped
 
     return replace(table, rows=mapped(table.rows, wanted))

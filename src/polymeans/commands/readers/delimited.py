@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NoReturn, TextIO
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from polymeans.commands.errors import CommandError
 from polymeans.commands.readers.collecting import Collector
 from polymeans.commands.readers.table import Request, Table
+from polymeans.commands.readers.unnamed import refuse_unnamed
 
 #: Characters that are parsed at a time, and records where they are parsed one by one.
 _CHUNK, _RECORDS = 2**22, 2**14
@@ -47,6 +49,7 @@ def read_delimited(file: BinaryIO, name: str, request: Request, delimiter: str) 
         if has_header is None:
             has_header = not all(_is_number(cell) for cell in first)
         names = [cell.strip() for cell in first] if has_header else _numbered(len(first))
+        refuse_unnamed(names, name, request)
         _check_distinct(names, name)
         if not has_header and request.columns and request.n_features == len(names):
             names = request.columns  # those of a model, in their order
@@ -232,8 +235,8 @@ def _numbered(n: int) -> list[str]:
 
 
 def _check_distinct(names: list[str], name: str) -> None:
-    if len(set(names)) < len(names):
-        twice = next(column for column in names if names.count(column) > 1)
+    twice = next((one for one, n in Counter(names).items() if n > 1 and one), None)
+    if twice is not None:
         raise CommandError(
             f"{name} has two columns {twice!r}", "rename one, or use --no-header if it is a row"
         )

@@ -10,6 +10,7 @@ import numpy as np
 from polymeans.commands.errors import CommandError
 from polymeans.commands.readers.collecting import Collector
 from polymeans.commands.readers.table import Request, Table
+from polymeans.commands.readers.unnamed import refuse_unnamed
 
 #: Rows that become an array at a time.
 _ROWS = 2**13
@@ -44,6 +45,7 @@ def read_json_lines(file: BinaryIO, name: str, request: Request) -> Table:
         row = _parsed(line, where)
         if wanted is None:
             wanted, named = _wanted(row, request), isinstance(row, dict)
+            refuse_unnamed(list(row) if named else (), name, request)
         if isinstance(row, dict) != named:
             raise CommandError(f"{where} is of another kind than line 1", "use objects or lists")
         if not named and len(row) != len(wanted):

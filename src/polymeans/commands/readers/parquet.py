@@ -5,6 +5,7 @@ from typing import Any
 from polymeans.commands.errors import CommandError
 from polymeans.commands.readers.arrays import held_or_blocks
 from polymeans.commands.readers.table import Request, Table
+from polymeans.commands.readers.unnamed import refuse_unnamed
 
 
 def read_parquet(path: str, name: str, request: Request) -> Table:
@@ -37,6 +38,7 @@ def read_parquet(path: str, name: str, request: Request) -> Table:
         if column not in schema.names:
             shown = ", ".join(schema.names[:12]) + (", ..." if len(schema.names) > 12 else "")
             raise CommandError(f"{name} has no column {column!r}", f"columns are: {shown}")
+    refuse_unnamed(schema.names, name, request)
     table = Table(
         texts=_texts(parquet, path, name, request.text),
         beside=_texts(parquet, path, name, request.beside),

@@ -1,0 +1,41 @@
+"""Columns without a name: the row numbers that pandas writes unless it is told not to."""
+
+import re
+from collections.abc import Sequence
+
+from polymeans.commands.errors import CommandError
+from polymeans.commands.readers.table import Request
+
+#: What pandas makes of an index without a name: an empty name in csv files, which it reads as
+#: "Unnamed: 0", and another one in Parquet files.
+_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+
+#: Columns that a hint lists at most.
+_MOST_LISTED = 12
+
+
+def refuse_unnamed(names: Sequence[str], name: str, request: Request) -> None:
+    """Raise if a fit would use an index of pandas as if it were a measurement.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all columns of the file.
+    name : str
+        Of the file.
+    request : Request
+        Where it names columns, they are what is wanted.
+    """
+    if request.columns is not None or request.text is not None or request.n_features is not None:
+        return
+    found = next((i for i, one in enumerate(names) if _INDEX.fullmatch(one)), None)
+    if found is None:
+        return
+    what = f"is called {names[found]!r}" if names[found] else "has no name"
+    others = [one for one in names if not _INDEX.fullmatch(one)]
+    listed = ",".join(others) if len(others) <= _MOST_LISTED else "A,B,..."
+    raise CommandError(
+        f"{name}: column {found + 1} {what}, like the row numbers that pandas writes",
+        f"choose the others with --columns {listed!r}, write the file with index=False, or give "
+        "the column a name",
+    )

@@ -1,0 +1,85 @@
+"""Files with the index of pandas: its numbers are not clustered without a word."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polymeans as library
+from tests.commands.running import check_error, polymeans_here
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    groups = np.arange(60) % 3
+    return pd.DataFrame(rng.normal(size=(60, 2)) + 9 * groups[:, None], columns=["a", "b"])
+
+
+def labels(done):
+    assert done.code == 0, done.notes
+    return [int(line) for line in done.out.split()]
+
+
+@pytest.mark.parametrize("command", ["fit", "choose", "compare"])
+def test_an_index_in_csv(command, frame, tmp_path):
+    frame.to_csv(tmp_path / "idx.csv")
+    done = polymeans_here(command, "idx.csv", "-k", 3, folder=tmp_path)
+    check_error(done, "idx.csv: column 1 has no name", "pandas", "--columns 'a,b'", "index=False")
+
+
+def test_the_remedies_work(frame, tmp_path):
+    frame.to_csv(tmp_path / "idx.csv")
+    frame.to_csv(tmp_path / "bare.csv", index=False)
+    chosen = ["--columns", "a,b", "--model", "m"]
+    found = labels(polymeans_here("fit", "idx.csv", "-k", 3, *chosen, folder=tmp_path))
+    assert found == labels(polymeans_here("fit", "bare.csv", "-k", 3, folder=tmp_path))
+    assert sorted(np.bincount(found)) == [20, 20, 20]
+    # The model has names, so that files with and without an index can be labeled.
+    for name in ("idx.csv", "bare.csv"):
+        assert labels(polymeans_here("predict", name, "--model", "m", folder=tmp_path)) == found
+
+
+def test_an_index_that_was_read_and_written_again(frame, tmp_path):
+    frame.to_csv(tmp_path / "idx.csv")
+    pd.read_csv(tmp_path / "idx.csv").to_csv(tmp_path / "twice.csv", index=False)
+    done = polymeans_here("fit", "twice.csv", "-k", 3, folder=tmp_path)
+    check_error(done, "column 1 is called 'Unnamed: 0'", "pandas", "--columns 'a,b'")
+
+
+def test_an_index_of_several_levels(frame, tmp_path):
+    frame.index = pd.MultiIndex.from_arrays([range(60), range(60)])
+    frame.to_csv(tmp_path / "idx.csv")
+    done = polymeans_here("fit", "idx.csv", "-k", 3, folder=tmp_path)
+    check_error(done, "column 1 has no name", "--columns 'a,b'")
+    labels(polymeans_here("fit", "idx.csv", "-k", 3, "--columns", "a,b", folder=tmp_path))
+
+
+def test_an_index_in_parquet(frame, tmp_path):
+    frame.to_parquet(tmp_path / "plain.parquet")
+    labels(polymeans_here("fit", "plain.parquet", "-k", 3, folder=tmp_path))
+    frame[frame["a"] > 0].to_parquet(tmp_path / "idx.parquet")
+    done = polymeans_here("fit", "idx.parquet", "-k", 3, folder=tmp_path)
+    check_error(done, "column 3 is called '__index_level_0__'", "--columns 'a,b'")
+
+
+def test_an_index_in_jsonl(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"": 0, "a": 1.5}\n{"": 1, "a": 2}\n')
+    done = polymeans_here("fit", "x.jsonl", "-k", 1, folder=tmp_path)
+    check_error(done, "x.jsonl: column 1 has no name", "--columns 'a'")
+
+
+def test_an_index_with_a_name_is_a_column(frame, tmp_path):
+    frame.to_csv(tmp_path / "x.csv", index_label="hour")
+    labels(polymeans_here("fit", "x.csv", "-k", 3, "--model", "m", folder=tmp_path))
+    assert list(library.load(tmp_path / "m").feature_names_in_) == ["hour", "a", "b"]
+
+
+def test_texts_beside_an_index(tmp_path):
+    posts = pd.DataFrame({"body": ["red apples", "blue skies", "red pears", "blue seas"]})
+    posts.to_csv(tmp_path / "posts.csv")
+    labels(polymeans_here("fit", "posts.csv", "--text", "body", "-k", 2, folder=tmp_path))
+
+
+def test_many_columns_are_not_listed(tmp_path):
+    pd.DataFrame(np.eye(30)).to_csv(tmp_path / "x.csv")
+    check_error(polymeans_here("fit", "x.csv", "-k", 2, folder=tmp_path), "--columns 'A,B,...'")
