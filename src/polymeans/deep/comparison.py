@@ -1,10 +1,11 @@
 """Which restart is kept: errors without units, because each restart has a latent space of its own.
 
-Losses of two restarts do not compare. Those of the clusters are in the units of a latent space:
-a start from the graph makes its space standard, the published procedure leaves it as the
-autoencoder made it, and a network that halves its latent vectors halves them without better
-clusters. So both parts of the objective are divided by what they would be of a model that knows
-nothing: one centroid, the mean of the latent vectors, and one reconstruction, the mean of the rows.
+Losses of two restarts do not compare. Those of the clusters are in the units of a latent space,
+and these are arbitrary: the last layer of the encoder may be followed by any invertible linear map
+if the first layer of the decoder undoes it. A start from the graph makes its space standard, the
+published procedure leaves it as the autoencoder made it. So clusters are measured by what no such
+map changes, the share of the variance within them, averaged over all directions; and
+reconstructions are measured beside the mean of the rows.
 """
 
 from collections.abc import Iterable
@@ -15,6 +16,14 @@ from numpy.typing import NDArray
 
 from polymeans.deep.inference import Outcome
 from polymeans.deep.rows import RowSource
+
+#: Variance of a direction, beside the largest one, below which it is rounding of float32.
+_ROUNDING = 1e-6
+
+
+def row_variance(rows: RowSource) -> float:
+    """Mean squared error of an entry if every row is reconstructed as the mean of all rows."""
+    return mean_square(part.numpy() for part in rows.in_order())
 
 
 def mean_square(batches: Iterable[NDArray[Any]]) -> float:
@@ -31,18 +40,42 @@ def mean_square(batches: Iterable[NDArray[Any]]) -> float:
     return float(squares.sum() / (n * len(squares)))
 
 
-def row_variance(rows: RowSource) -> float:
-    """Mean squared error of an entry if every row is reconstructed as the mean of all rows."""
-    return mean_square(part.numpy() for part in rows.in_order())
+def share_within(latent: NDArray[Any], labels: NDArray[np.int32]) -> float:
+    """Share of the variance within clusters, averaged over all directions of the latent space.
+
+    With the covariance T of all rows and W of the rows around the means of their clusters, in r
+    dimensions, it is ``trace(T⁻¹ W) / r``: the same after any invertible linear map.
+
+    Parameters
+    ----------
+    latent : ndarray of shape (n, n_latent)
+    labels : ndarray of shape (n,)
+
+    Returns
+    -------
+    share : float
+        From 0, all rows at the mean of their cluster, to 1, clusters whose means are equal.
+    """
+    centered = latent.astype(np.float64)
+    centered -= centered.mean(axis=0)
+    values, vectors = np.linalg.eigh(centered.T @ centered / len(centered))
+    kept = values > _ROUNDING * max(float(values[-1]), np.finfo(np.float64).tiny)
+    if not kept.any():
+        return 1.0
+    white = centered @ (vectors[:, kept] / np.sqrt(values[kept]))
+    counts = np.maximum(np.bincount(labels), 1)
+    totals = np.zeros((len(counts), white.shape[1]))
+    np.add.at(totals, labels, white)
+    between = np.sum(np.square(totals) / counts[:, None]) / white.size
+    return max(0.0, 1.0 - float(between))
 
 
 def relative_error(outcome: Outcome, variance: float, reconstruction_weight: float) -> float:
     """Share of the latent variance within clusters, plus the relative reconstruction error.
 
-    The weight of the second part is that of the objective. The first one is made of squared
-    distances for IDEC, too: degrees of membership depend on the units of the latent space.
-    A latent space that shrinks to the centroids has a first part of zero whatever the clusters
-    are, but it reconstructs nothing except the centroids, which the second part counts.
+    The weight of the second part is that of the objective. A latent space that shrinks to the
+    centroids has a first part of zero whatever the clusters are, but it reconstructs nothing
+    except the centroids, which the second part counts.
 
     Parameters
     ----------
@@ -55,15 +88,7 @@ def relative_error(outcome: Outcome, variance: float, reconstruction_weight: flo
     Returns
     -------
     error : float
-        The same for rows and latent vectors of any unit; 0 is perfect, and 1 plus the weight is
-        what a model has that knows only means.
+        0 is perfect; 1 plus the weight is what a model has that knows only means.
     """
-    latent = outcome.latent
-    within = outcome.inertia / latent.size
-    clusters = _share(within, mean_square([latent]))
-    return clusters + reconstruction_weight * _share(outcome.reconstruction, variance)
-
-
-def _share(part: float, whole: float) -> float:
-    """A part of a whole; of nothing, nothing is left to explain."""
-    return part / whole if whole > 0.0 else 0.0
+    missed = outcome.reconstruction / variance if variance > 0.0 else 0.0
+    return share_within(outcome.latent, outcome.labels) + reconstruction_weight * missed

@@ -33,9 +33,10 @@ init : {"auto", "graph", "latent", "mixed"} or array-like of shape (n_samples,),
     its own. "auto": "graph". Labels from 0 to the number of clusters minus 1 are learned instead
     of those of the graph.
 n_init : int, default=1
-    Number of restarts. The one is kept for which the share of the latent variance within clusters
-    plus ``reconstruction_weight`` times the share of the rows' variance that is not reconstructed
-    is least. Values of ``objective_`` do not compare: latent spaces have units of their own.
+    Number of restarts. The one is kept for which the share of the variance within clusters, over
+    all directions of the latent space, plus ``reconstruction_weight`` times the share of the rows'
+    variance that is not reconstructed, is least. Values of ``objective_`` do not compare: latent
+    spaces have units of their own.
 pretrain_once : bool, default=True
     Whether all restarts of one kind, graph or latent, begin with the same pretrained autoencoder.
 autoencoder : {"dense", "hadamard", "convolutional"} or pair of torch.nn.Module, default="dense"
