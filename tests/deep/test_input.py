@@ -183,6 +183,13 @@ LINEAR = torch.nn.Linear
         ({"autoencoder": (Pair(), LINEAR(2, 6))}, TypeError, "must return one tensor"),
         ({"hidden_sizes": 5}, TypeError, "hidden_sizes must be"),
         ({"hidden_sizes": (5, 0)}, ValueError, r"hidden_sizes\[1\]"),
+        ({"hidden_sizes": (10**12,)}, ValueError, r"hidden_sizes=\(10{12},\).* GB.*Use smaller"),
+        ({"n_latent": 10**12}, ValueError, r"n_latent=10{12} .* GB.*smaller n_latent"),
+        (
+            {"n_latent": 10**12, "autoencoder": "convolutional", "image_shape": (2, 3)},
+            ValueError,
+            r"^n_latent=10{12} .* GB.*smaller n_latent",
+        ),
         ({"autoencoder": "hadamard"}, ValueError, "two sizes at least"),
         ({"autoencoder": "convolutional"}, ValueError, "image_shape"),
         ({"autoencoder": "convolutional", "image_shape": (2, 2)}, ValueError, "n_features=6"),

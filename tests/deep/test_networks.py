@@ -6,7 +6,7 @@ import torch
 
 from polymeans.deep import DKM, KhatriRaoDKM, KhatriRaoIDEC
 from polymeans.deep.autoencoder import dense_autoencoder, dense_n_parameters
-from polymeans.deep.hadamard import HadamardLinear, rank_by_rule
+from polymeans.deep.hadamard import HadamardLinear, largest_rank, rank_by_rule
 from polymeans.deep.inference import encode
 from polymeans.deep.preparation import find_coordinates, rows_in
 from polymeans.deep.rows import ArrayRows
@@ -95,6 +95,32 @@ def test_ranks_grow_until_reconstructions_are_as_good():
     smaller = compact.n_parameters_ < dense.n_parameters_
     assert smaller
     assert last_compact < 2 * last_dense
+
+
+def test_layers_stay_dense_where_factors_are_no_smaller():
+    options = QUICK | {"hidden_sizes": (32, 32), "autoencoder": "hadamard"}
+    X = blobs(90, d=8)
+    model = DKM(4, **options).fit(X)  # 2 * 10 * (32 + 32) = 1280 numbers instead of 1024
+    assert model.compression_ == 1.0
+    assert model.n_parameters_ == dense_n_parameters(8, (32, 32), 4) + 16
+    assert "compression" not in model.history_["phase"]
+    text = r"rank=40 and n_factors=2.*32 x 32: 1024 numbers, 5120 in factors, up to rank 7"
+    with pytest.warns(UserWarning, match=text) as caught:
+        assert DKM(4, rank=40, **options).fit(X).compression_ == 1.0
+    assert caught[0].filename == __file__
+    assert DKM(4, rank=7, **options).fit(X).compression_ > 1.0
+    # Of two layers the larger one is compressed.
+    mixed = DKM(4, **(options | {"hidden_sizes": (60, 60, 8)})).fit(X)
+    inner = 60 * 60 - 2 * mixed._network.encoder[2].rank * 120
+    assert mixed.n_parameters_ == dense_n_parameters(8, (60, 60, 8), 4) + 16 - 2 * inner
+    assert mixed.compression_ > 1.0
+
+
+def test_the_largest_rank_is_smaller_than_the_matrix_and_the_next_is_not():
+    for n_in, n_out, n_factors in [(32, 32, 2), (20, 12, 1), (7, 5, 3), (1, 1, 2), (1024, 512, 2)]:
+        most = largest_rank(n_in, n_out, n_factors)
+        assert n_factors * most * (n_in + n_out) < n_in * n_out
+        assert n_factors * (most + 1) * (n_in + n_out) >= n_in * n_out
 
 
 def test_a_fold_leaves_reconstructions_unchanged():

@@ -12,7 +12,16 @@ import pytest
 import torch
 
 import polymeans
-from polymeans.deep import DKM, KhatriRaoDKM, KhatriRaoIDEC, from_arrays, load, save, to_arrays
+from polymeans.deep import (
+    DKM,
+    IDEC,
+    KhatriRaoDKM,
+    KhatriRaoIDEC,
+    from_arrays,
+    load,
+    save,
+    to_arrays,
+)
 from tests.deep.checks import QUICK, blobs, quick_models
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -21,7 +30,9 @@ MODELS = [
     *quick_models(),
     KhatriRaoDKM((2, 2), aggregator="product", init="latent", **QUICK),
     KhatriRaoIDEC((2, 2, 2), autoencoder="convolutional", image_shape=(2, 3), **QUICK),
-    DKM(4, autoencoder="hadamard", **(QUICK | {"hidden_sizes": (20, 12)})),
+    DKM(4, autoencoder="hadamard", rank=2, **(QUICK | {"hidden_sizes": (20, 12)})),
+    # One of two inner layers stays dense.
+    DKM(4, autoencoder="hadamard", **(QUICK | {"hidden_sizes": (60, 60, 8)})),
     DKM(4, init=np.arange(90) % 4, dtype="float64", **QUICK),
 ]
 
@@ -60,6 +71,39 @@ def test_a_new_process_predicts_the_same(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(label) for label in model.labels_]
+
+
+@pytest.mark.parametrize("model", quick_models(), ids=lambda model: type(model).__name__)
+def test_files_have_what_was_fitted_not_what_was_set_later(model, tmp_path):
+    X = blobs()
+    expected = model.set_params(alpha=2.0, reconstruction_weight=3.0).fit(X).score(X)
+    model.set_params(alpha=7.0, reconstruction_weight=0.0, dtype="float64")
+    assert model.score(X) == expected
+    model.save(tmp_path / "model")
+    found = load(tmp_path / "model")
+    assert found.score(X) == expected
+    assert found.distances(X).dtype == np.float32
+    assert found.alpha == 7.0
+    found.save(tmp_path / "again")
+    assert load(tmp_path / "again").score(X) == expected
+
+
+def test_files_of_earlier_versions_have_the_parameters_only():
+    X = blobs()
+    model = IDEC(4, alpha=2.0, reconstruction_weight=3.0, **QUICK).fit(X)
+    arrays, values = to_arrays(model)
+    del values["objective"]
+    assert from_arrays(arrays, values).score(X) == model.score(X)
+
+
+def test_a_warm_start_keeps_its_network_whatever_the_parameters_say(tmp_path):
+    X = blobs()
+    model = DKM(4, **QUICK).fit(X)
+    model.set_params(warm_start=True, hidden_sizes=(7, 7), n_latent=9, dtype="float64").fit(X)
+    assert model.transform(X).shape == (90, 4)
+    assert model.transform(X).dtype == np.float64
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").transform(X), model.transform(X))
 
 
 def test_arrays_are_plain():

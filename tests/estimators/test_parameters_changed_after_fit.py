@@ -1,6 +1,7 @@
 """A fitted model depends on what was fitted: parameters set afterwards wait for the next fit."""
 
 import pickle
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -61,6 +62,23 @@ CASES = {
     ),
 }
 
+if find_spec("torch"):
+    from polymeans.deep import DKM, IDEC, KhatriRaoDKM, KhatriRaoIDEC
+
+    _QUICK = {"hidden_sizes": (16,), "n_latent": 4, "random_state": 0}
+    _QUICK |= {"pretrain_epochs": 2, "distill_epochs": 2, "max_epochs": 2}
+    _CHANGES = {"reconstruction_weight": 0.0, "dtype": "float64", "alpha": 7.0, "n_latent": 3}
+    CASES |= {
+        "DKM": (DKM(4, **_QUICK), _CHANGES | {"n_clusters": 3, "init": "latent"}),
+        "IDEC": (IDEC(4, **_QUICK), _CHANGES | {"hidden_sizes": (5, 4)}),
+        "IDEC, float64": (IDEC(4, dtype="float64", **_QUICK), {"dtype": "float32"}),
+        "KhatriRaoDKM": (KhatriRaoDKM((2, 2), **_QUICK), _CHANGES | {"aggregator": "product"}),
+        "KhatriRaoIDEC": (
+            KhatriRaoIDEC((2, 2), **_QUICK),
+            _CHANGES | {"n_protocentroids": (2, 3), "n_threads": 2},
+        ),
+    }
+
 
 def rows():
     return np.random.default_rng(0).normal(size=(60, 8)) + 2.0
@@ -72,6 +90,7 @@ def answers(model):
     found = {
         "predict": model.predict(X),
         "transform": model.transform(X),
+        "distances": model.distances(X),
         "score": model.score(X),
         "names": model.get_feature_names_out(),
         "centers": model.cluster_centers_,
@@ -90,6 +109,7 @@ def test_set_params_waits_for_the_next_fit(name):
     for other in (model, pickle.loads(pickle.dumps(model))):
         for key, value in answers(other).items():
             np.testing.assert_array_equal(value, expected[key], err_msg=key)
+            assert np.asarray(value).dtype == np.asarray(expected[key]).dtype, key
     # And the next fit is that of a new model.
     model.fit(rows())
     fresh = clone(model).fit(rows())

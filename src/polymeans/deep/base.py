@@ -5,6 +5,7 @@ import logging
 import warnings
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -30,6 +31,7 @@ from polymeans.deep.autoencoder import Autoencoder
 from polymeans.deep.codebook import LatentCodebook
 from polymeans.deep.devices import DTYPES, find_device, private_randomness, torch_threads
 from polymeans.deep.fitting import Candidate, DeepFit, Plan, objective_of
+from polymeans.deep.networks import NetworkPlan
 from polymeans.deep.parameters import check_parameters, check_row_count, make_plan
 from polymeans.deep.rows import ArrayRows, RowSource, rows_for
 from polymeans.deep.training import HISTORY
@@ -57,14 +59,17 @@ class DeepClustering(
     reconstruction_weight: Any
     warm_start: Any
     labels_: NDArray[np.int32]
+    _fitted_loss: Any
+    _fitted_plan: NetworkPlan
+    _fitted_weight: float
     _network: Autoencoder
     _codebook: LatentCodebook
 
     # --- what estimators differ in -----------------------------------------------------------
 
     @abstractmethod
-    def _loss(self) -> Any:
-        """The loss of the clusters."""
+    def _loss(self, alpha: float | None) -> Any:
+        """The loss of the clusters; ``alpha=None`` as published."""
 
     @abstractmethod
     def _check_sizes(self) -> tuple[tuple[int, ...], str]:
@@ -121,16 +126,14 @@ class DeepClustering(
             rows = rows_for(self, X, DTYPES[self.dtype], reset=warm is None)
             check_row_count(rows.n_samples, int(np.prod(sizes)), type(self).__name__)
             plan = make_plan(self, rows, sizes, aggregator)
+            if warm is not None:  # the network stays, whatever other parameters say by now
+                network = replace(self._fitted_plan, dtype=plan.network.dtype)
+                plan = replace(plan, network=network)
             if journal is not None:
                 journal.begin(rng)
                 journal.expect("parameters", self._identity())
                 journal.expect("rows", {"shape": rows.shape, "first": _first_rows(rows)})
-            schedule = plan.schedule
-            n_epochs = sum(
-                phase.n_epochs
-                for phase in (schedule.pretraining, schedule.distillation, schedule.self_training)
-            )
-            progress = FitProgress(self, len(plan.starts), n_epochs, {"X": X, "y": y})
+            progress = FitProgress(self, len(plan.starts), plan.n_epochs, {"X": X, "y": y})
             seed = int(rng.randint(2**31 - 1))
             given = plan.network.kind == "given"
             private = private_randomness(seed, device) if given else nullcontext()
@@ -192,6 +195,7 @@ class DeepClustering(
             "_network": network,
             "_codebook": codebook,
             "_fitted_loss": plan.loss,
+            "_fitted_weight": plan.reconstruction_weight,
             "_fitted_plan": plan.network,
             "labels_": outcome.labels,
             "inertia_": outcome.inertia,
@@ -238,8 +242,7 @@ class DeepClustering(
         labels : ndarray of shape (n_samples,)
             Index of the nearest centroid, the lowest among equals.
         """
-        distances = inference.squared_distances(self._fitted_codebook(), self.transform(X))
-        return distances.argmin(axis=1).astype(np.int32)
+        return self._squared_distances(X)[1].argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Rows in the latent space: the encoder of the network, not distances.
@@ -273,8 +276,8 @@ class DeepClustering(
         distances : ndarray of shape (n_samples, n_clusters_)
             Euclidean distances. The nearest centroid is the label of a row.
         """
-        squares = inference.squared_distances(self._fitted_codebook(), self.transform(X))
-        return np.sqrt(np.maximum(squares, 0.0)).astype(self.dtype)
+        latent, squares = self._squared_distances(X)
+        return np.sqrt(np.maximum(squares, 0.0)).astype(latent.dtype)
 
     def decode(self, latent: ArrayLike) -> NDArray[Any]:
         """Decode points of the latent space.
@@ -336,7 +339,7 @@ class DeepClustering(
         rows = self._rows(X)
         with self._threads():
             outcome = inference.evaluate(self._placed_network(), self._fitted_codebook(), rows)
-        return -objective_of(self._fitted_loss, outcome, float(self.reconstruction_weight))
+        return -objective_of(self._fitted_loss, outcome, self._fitted_weight)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file, without pickle.
@@ -353,6 +356,13 @@ class DeepClustering(
     def _rows(self, X: Any) -> RowSource:
         check_is_fitted(self)
         return rows_for(self, X, self._network.latent_mean.dtype, reset=False)
+
+    def _squared_distances(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Latent vectors of rows and their squared distances to all centroids."""
+        rows = self._rows(X)
+        with self._threads():
+            latent = inference.encode(self._placed_network(), rows)
+            return latent, inference.squared_distances(self._fitted_codebook(), latent)
 
     def _fitted_codebook(self) -> LatentCodebook:
         check_is_fitted(self)

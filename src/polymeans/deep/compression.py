@@ -1,4 +1,7 @@
-"""A dense autoencoder with Hadamard layers inside, of a rank that reconstructs as well."""
+"""A dense autoencoder with Hadamard layers inside, of a rank that reconstructs as well.
+
+A layer stays dense where its factors would be no smaller, so a network never grows by it.
+"""
 
 import copy
 import logging
@@ -9,7 +12,7 @@ import torch
 from torch import nn
 
 from polymeans.deep.autoencoder import Autoencoder
-from polymeans.deep.hadamard import HadamardLinear, rank_by_rule
+from polymeans.deep.hadamard import HadamardLinear, largest_rank, rank_by_rule
 
 logger = logging.getLogger("polymeans")
 
@@ -31,7 +34,9 @@ def with_hadamard_layers(
     generator: torch.Generator,
     from_dense: bool,
 ) -> Autoencoder:
-    """A copy whose inner layers are Hadamard products; first and last of each half stay dense.
+    """A copy whose inner layers are Hadamard products, where that is smaller.
+
+    First and last of each half stay dense.
 
     Parameters
     ----------
@@ -53,6 +58,8 @@ def with_hadamard_layers(
             layer: Any = half[position]
             n_in, n_out = layer.in_features, layer.out_features
             size = rank or multiple * rank_by_rule(n_in, n_out)
+            if size > largest_rank(n_in, n_out, n_factors):
+                continue
             if from_dense:
                 compact = HadamardLinear.of_layer(layer, size, n_factors, generator)
             else:
@@ -65,7 +72,14 @@ def with_hadamard_layers(
 
 def inner_layers(half: nn.Sequential) -> list[int]:
     """Positions of the linear layers but for the first and the last."""
-    return [i for i, layer in enumerate(half) if isinstance(layer, nn.Linear)][1:-1]
+    kinds = nn.Linear | HadamardLinear
+    return [i for i, layer in enumerate(half) if isinstance(layer, kinds)][1:-1]
+
+
+def ranks_of(half: Any) -> list[int | None]:
+    """Ranks of the inner layers; None: dense."""
+    layers = [half[position] for position in inner_layers(half)]
+    return [layer.rank if isinstance(layer, HadamardLinear) else None for layer in layers]
 
 
 def compress(
@@ -79,7 +93,7 @@ def compress(
     """Hadamard layers of the smallest multiple of the rank by rule that reconstruct as well.
 
     Each begins both from the trained dense layers and at random, and goes on with what is better
-    after a tenth of the epochs. Ranks for which the layers would be no smaller are not tried.
+    after a tenth of the epochs. Where no rank is smaller than the dense layers, they are kept.
 
     Parameters
     ----------
@@ -104,8 +118,8 @@ def compress(
         probes = []
         for from_dense in (True, False):
             network = with_hadamard_layers(dense, rank, multiple, n_factors, generator, from_dense)
-            if best is not None and network.n_parameters >= dense.n_parameters:
-                return best
+            if network.n_parameters >= dense.n_parameters:
+                return best or (dense, dense_error)
             probes.append((train(network, _PROBE), from_dense, network))
         _, from_dense, network = min(probes, key=lambda probe: probe[0])
         error = train(network, 1.0)

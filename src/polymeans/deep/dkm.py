@@ -55,5 +55,5 @@ class DKM(FreeCentroids):
     ((90, 10), (9, 400))
     """
 
-    def _loss(self) -> DKMLoss:
-        return DKMLoss() if self.alpha is None else DKMLoss(float(self.alpha))
+    def _loss(self, alpha: float | None) -> DKMLoss:
+        return DKMLoss() if alpha is None else DKMLoss(float(alpha))

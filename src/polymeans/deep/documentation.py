@@ -29,12 +29,16 @@ _NETWORK_PARAMETERS = r"""
 init : {"auto", "graph", "latent", "mixed"} or array-like of shape (n_samples,), default="auto"
     Where clusters come from. "graph": from a neighborhood graph of the rows; the network learns
     these labels, then trains on its own. "latent": from the latent space of the pretrained
-    autoencoder, as published. "mixed": both in turn over the restarts. "auto": "graph". Labels
-    from 0 to the number of clusters minus 1 are learned instead of those of the graph.
+    autoencoder, as published. "mixed": both in turn over the restarts, each with a schedule of
+    its own. "auto": "graph". Labels from 0 to the number of clusters minus 1 are learned instead
+    of those of the graph.
 n_init : int, default=1
-    Number of restarts, of which the one with the least ``objective_`` is kept.
+    Number of restarts. The one is kept for which the share of the variance within clusters, over
+    all directions of the latent space, plus ``reconstruction_weight`` times the share of the rows'
+    variance that is not reconstructed, is least. Values of ``objective_`` do not compare: latent
+    spaces have units of their own.
 pretrain_once : bool, default=True
-    Whether all restarts begin with the same pretrained autoencoder.
+    Whether all restarts of one kind, graph or latent, begin with the same pretrained autoencoder.
 autoencoder : {"dense", "hadamard", "convolutional"} or pair of torch.nn.Module, default="dense"
     The network. "hadamard": the inner layers of a dense one are Hadamard products of low-rank
     factors. "convolutional": two strided convolutions on each side, for images. Encoder and
@@ -50,7 +54,8 @@ n_factors : int, default=2
     Factors of a Hadamard layer; 1 is a low-rank layer.
 rank : "auto" or int, default="auto"
     Rank of each factor. "auto": the root of the smaller side of the layer, 10 at least, and
-    multiples of it until reconstructions are as good as those of the dense network.
+    multiples of it until reconstructions are as good as those of the dense network. Layers whose
+    factors would be no smaller stay dense.
 image_shape : tuple of int or None, default=None
     Height and width, or channels, height and width of the rows, for convolutions.
 """

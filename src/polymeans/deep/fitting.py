@@ -19,12 +19,13 @@ from polymeans.deep import inference
 from polymeans.deep.arrangement import arrange, fix_gauge, search_latent
 from polymeans.deep.autoencoder import Autoencoder
 from polymeans.deep.codebook import LatentCodebook
+from polymeans.deep.comparison import relative_error, row_variance
 from polymeans.deep.devices import new_generator
 from polymeans.deep.inference import Outcome
 from polymeans.deep.networks import NetworkPlan, new_network, pretrained
 from polymeans.deep.preparation import Coordinates, find_coordinates, rows_in
 from polymeans.deep.rows import ArrayRows, RowSource
-from polymeans.deep.schedule import Schedule
+from polymeans.deep.schedule import Phase, Schedule
 from polymeans.deep.teacher import Lesson, Teacher, target_matrix
 from polymeans.deep.training import DivergedError, Trainee
 from polymeans.engine.journal import Journal
@@ -49,7 +50,8 @@ class Plan:
         Of each restart, "graph" or "latent".
     start_labels : ndarray of shape (n,) or None
     network : NetworkPlan
-    schedule : Schedule
+    schedules : dict of Schedule
+        Of each kind of start.
     reconstruction_weight : float
     tol : float or None
     pretrain_once : bool
@@ -62,7 +64,7 @@ class Plan:
     starts: tuple[str, ...]
     start_labels: NDArray[np.int32] | None
     network: NetworkPlan
-    schedule: Schedule
+    schedules: dict[str, Schedule]
     reconstruction_weight: float
     tol: float | None
     pretrain_once: bool
@@ -72,6 +74,11 @@ class Plan:
     def n_clusters(self) -> int:
         """Number of centroids."""
         return int(np.prod(self.sizes))
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs of a restart at most."""
+        return max(schedule.n_epochs for schedule in self.schedules.values())
 
     @property
     def from_graph(self) -> bool:
@@ -162,29 +169,36 @@ class DeepFit:
             self.rows = rows_in(self.coordinates, rows)
         step = max(1, rows.n_samples // _SHOWN_ROWS)
         self.shown = np.arange(0, rows.n_samples, step)[:_SHOWN_ROWS]
-        self._pretrained: tuple[Autoencoder, list[tuple[Any, ...]]] | None = None
+        self._pretrained: dict[str, tuple[Autoencoder, list[tuple[Any, ...]]]] = {}
         self._stopped = False  # by a callback, while an autoencoder was pretrained
 
     def run(self) -> Candidate:
-        """All restarts; the best of them by the objective."""
+        """All restarts; the best of them by an error without units."""
         teacher = self._teacher()
-        best: Candidate | None = None
+        several = len(self.plan.starts) > 1
+        variance = row_variance(self.given_rows) if several else 1.0
+        best: tuple[float, Candidate] | None = None
         for number, start in enumerate(self.plan.starts):
             self.progress.begin_run()
             candidate = self._restart(start, teacher)
+            weight = self.plan.reconstruction_weight
+            error = relative_error(candidate.outcome, variance, weight) if several else 0.0
             if self.plan.verbose:
-                logger.info(
-                    "start %d of %d: objective %.6g",
-                    number + 1,
-                    len(self.plan.starts),
-                    candidate.objective,
-                )
-            if best is None or candidate.objective < best.objective:
-                best = candidate
-            if self.progress.end_run(lambda made=candidate: self.attributes(made)):
+                self._log(number, candidate, error)
+            if best is None or error < best[0]:
+                best = error, candidate
+            stop = self.progress.end_run(lambda made=candidate: self.attributes(made))
+            if stop or self._stopped:
                 break
         assert best is not None  # there is one restart at least
-        return best
+        return best[1]
+
+    def _log(self, number: int, candidate: Candidate, error: float) -> None:
+        count = len(self.plan.starts)
+        text, values = "start %d of %d: objective %.6g", [number + 1, count, candidate.objective]
+        if count > 1:
+            text, values = text + ", relative error %.6g", [*values, error]
+        logger.info(text, *values)
 
     def _teacher(self) -> Teacher | None:
         if not self.plan.from_graph:
@@ -197,8 +211,9 @@ class DeepFit:
 
     def _restart(self, start: str, teacher: Teacher | None) -> Candidate:
         maps: list[tuple[str, NDArray[Any]]] = []
-        network, history = self._network()
-        trainee = self._trainee(network, history)
+        schedule = self.plan.schedules[start]
+        network, history = self._network(start)
+        trainee = self._trainee(network, history, schedule)
         if start == "graph" and self.warm is None:
             self._standardize(network)
         latent = inference.encode(network, self.rows)
@@ -208,12 +223,12 @@ class DeepFit:
         try:
             if start == "graph":
                 if self.warm is None:
-                    self._distill(trainee, lesson.labels)
+                    self._distill(trainee, lesson.labels, schedule.distillation)
                     maps.append(("distillation", self._shown_latent(trainee)))
                 assert teacher is not None
-                self._train_on_own_targets(trainee, teacher)
+                self._train_on_own_targets(trainee, teacher, schedule.self_training)
             else:
-                self._train_as_published(trainee)
+                self._train_as_published(trainee, schedule.self_training)
         except DivergedError as error:
             # The trainee is as it was before the epoch; its labels still agree with its centroids.
             warnings.warn(
@@ -224,28 +239,35 @@ class DeepFit:
         maps.append(("self-training", self._shown_latent(trainee)))
         return self._finished(trainee, lesson, maps)
 
-    def _network(self) -> tuple[Autoencoder, list[tuple[Any, ...]]]:
-        """A pretrained network of its own for a restart, and the history so far."""
+    def _network(self, start: str) -> tuple[Autoencoder, list[tuple[Any, ...]]]:
+        """A pretrained network of its own for a restart, and the history so far.
+
+        Starts of one kind may share what they begin with; the two kinds are pretrained differently.
+        """
         if self.warm is not None:
-            return copy.deepcopy(self.warm[0]).to(self.device), []
-        if self._pretrained is None or not self.plan.pretrain_once:
+            return copy.deepcopy(self.warm[0]).to(self.device, self.rows.dtype), []
+        if start not in self._pretrained or not self.plan.pretrain_once:
+            schedule = self.plan.schedules[start]
             generator = new_generator(self.rng)
             network = new_network(self.plan.network, self.rows.n_features, generator)
-            trainee = self._trainee(network.to(self.device), [])
+            trainee = self._trainee(network.to(self.device), [], schedule)
             try:
-                network = pretrained(trainee, self.plan.network, self.plan.schedule, generator)
+                network = pretrained(trainee, self.plan.network, schedule, generator)
             except DivergedError as error:
                 raise ValueError(str(error)) from error
-            self._pretrained, self._stopped = (network, trainee.history), trainee.stopped
-        network, history = self._pretrained
+            self._pretrained[start] = network, trainee.history
+            self._stopped = trainee.stopped
+        network, history = self._pretrained[start]
         return copy.deepcopy(network), list(history)
 
-    def _trainee(self, network: Autoencoder, history: list[tuple[Any, ...]]) -> Trainee:
+    def _trainee(
+        self, network: Autoencoder, history: list[tuple[Any, ...]], schedule: Schedule
+    ) -> Trainee:
         return Trainee(
             network,
             self.rows,
             self.rng,
-            self.plan.schedule.batch_size,
+            schedule.batch_size,
             self.plan.reconstruction_weight,
             history=history,
             on_epoch=self._report,
@@ -270,7 +292,7 @@ class DeepFit:
         sizes, aggregator = self.plan.sizes, self.plan.aggregator
         dtype = latent.dtype
         if self.warm is not None:
-            codebook = copy.deepcopy(self.warm[1]).to(self.device)
+            codebook = copy.deepcopy(self.warm[1]).to(self.device, self.rows.dtype)
             distances = inference.squared_distances(codebook, latent)
             return codebook, Lesson(distances.argmin(axis=1).astype(np.int32), "warm start")
         with Threads(None, one_blas_thread=True):
@@ -285,7 +307,7 @@ class DeepFit:
         codebook = LatentCodebook([part.astype(dtype) for part in sets], aggregator)
         return codebook.to(self.device), lesson
 
-    def _distill(self, trainee: Trainee, cells: NDArray[np.int32]) -> None:
+    def _distill(self, trainee: Trainee, cells: NDArray[np.int32], phase: Phase) -> None:
         """Teach the labels: cell (i, j) is to be where its protocentroids add up to."""
         loss = self.plan.loss
         targets = self._sent(target_matrix(cells, self.plan.n_clusters, loss.smoothing))
@@ -293,9 +315,9 @@ class DeepFit:
         def taught(distances: Tensor, numbers: NDArray[np.int64]) -> Tensor:
             return loss.taught(distances, targets[torch.from_numpy(numbers).to(self.device)])
 
-        trainee.learn(self.plan.schedule.distillation, taught)
+        trainee.learn(phase, taught)
 
-    def _train_on_own_targets(self, trainee: Trainee, teacher: Teacher) -> None:
+    def _train_on_own_targets(self, trainee: Trainee, teacher: Teacher, phase: Phase) -> None:
         """Teach the network its own assignments, averaged over the graph and sharpened."""
         loss, targets = self.plan.loss, {}
 
@@ -307,9 +329,9 @@ class DeepFit:
         def taught(distances: Tensor, numbers: NDArray[np.int64]) -> Tensor:
             return loss.taught(distances, targets["now"][torch.from_numpy(numbers).to(self.device)])
 
-        trainee.learn(self.plan.schedule.self_training, taught, renew, self.plan.tol)
+        trainee.learn(phase, taught, renew, self.plan.tol)
 
-    def _train_as_published(self, trainee: Trainee) -> None:
+    def _train_as_published(self, trainee: Trainee, phase: Phase) -> None:
         """The paper's losses; targets of IDEC are those of all rows, once an epoch."""
         loss, targets = self.plan.loss, {}
 
@@ -322,7 +344,7 @@ class DeepFit:
             return loss.published(distances, own)
 
         renew_targets = renew if loss.needs_targets else None
-        trainee.learn(self.plan.schedule.self_training, published, renew_targets, self.plan.tol)
+        trainee.learn(phase, published, renew_targets, self.plan.tol)
 
     def _distances(self, trainee: Trainee) -> Tensor:
         assert trainee.codebook is not None

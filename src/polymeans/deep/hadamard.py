@@ -20,6 +20,11 @@ def rank_by_rule(n_in: int, n_out: int) -> int:
     return max(SMALLEST_RANK, math.isqrt(min(n_in, n_out)))
 
 
+def largest_rank(n_in: int, n_out: int, n_factors: int) -> int:
+    """Largest rank for which the factors have fewer numbers than the matrix; 0 if none has."""
+    return (n_in * n_out - 1) // (n_factors * (n_in + n_out))
+
+
 class HadamardLinear(nn.Module):
     """A linear layer with ``W = (U_1 V_1) ∘ ... ∘ (U_q V_q)``.
 

@@ -55,5 +55,5 @@ class IDEC(FreeCentroids):
     ((90, 10), (9, 400))
     """
 
-    def _loss(self) -> IDECLoss:
-        return IDECLoss() if self.alpha is None else IDECLoss(float(self.alpha))
+    def _loss(self, alpha: float | None) -> IDECLoss:
+        return IDECLoss() if alpha is None else IDECLoss(float(alpha))

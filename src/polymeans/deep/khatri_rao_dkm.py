@@ -58,5 +58,5 @@ class KhatriRaoDKM(KhatriRaoCentroids):
     ([(3, 10), (3, 10)], (9, 400))
     """
 
-    def _loss(self) -> DKMLoss:
-        return DKMLoss() if self.alpha is None else DKMLoss(float(self.alpha))
+    def _loss(self, alpha: float | None) -> DKMLoss:
+        return DKMLoss() if alpha is None else DKMLoss(float(alpha))

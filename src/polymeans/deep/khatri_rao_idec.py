@@ -58,5 +58,5 @@ class KhatriRaoIDEC(KhatriRaoCentroids):
     ([(3, 10), (3, 10)], (9, 400))
     """
 
-    def _loss(self) -> IDECLoss:
-        return IDECLoss() if self.alpha is None else IDECLoss(float(self.alpha))
+    def _loss(self, alpha: float | None) -> IDECLoss:
+        return IDECLoss() if alpha is None else IDECLoss(float(alpha))

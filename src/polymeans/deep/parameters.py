@@ -1,11 +1,14 @@
 """Checks of the parameters of deep clusterings, and the plan of a fit that follows from them."""
 
+import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from polymeans._compat import HAS_CALLBACKS
 from polymeans._validation import (
     check_boolean,
     check_choice,
@@ -22,6 +25,8 @@ from polymeans._validation import (
 from polymeans.deep.autoencoder import ACTIVATIONS
 from polymeans.deep.devices import DTYPES
 from polymeans.deep.fitting import Plan
+from polymeans.deep.hadamard import largest_rank
+from polymeans.deep.memory import check_memory
 from polymeans.deep.networks import HIDDEN_SIZES, KINDS, WIDE_HIDDEN_SIZES, NetworkPlan
 from polymeans.deep.rows import RowSource
 from polymeans.deep.schedule import make_schedule
@@ -107,7 +112,9 @@ def network_plan(model: Any, n_features: int) -> NetworkPlan:
         image_shape = _image_shape(model.image_shape, n_features)
     rank = None if is_name(model.rank, "auto") else int(model.rank)
     given = model.autoencoder if kind == "given" else None
-    return NetworkPlan(
+    if kind == "hadamard" and rank is not None:
+        _warn_of_dense_layers(hidden, rank, int(model.n_factors))
+    plan = NetworkPlan(
         kind,
         hidden,
         int(model.n_latent),
@@ -118,6 +125,27 @@ def network_plan(model: Any, n_features: int) -> NetworkPlan:
         given,
         DTYPES[model.dtype],
     )
+    check_memory(plan, n_features)
+    return plan
+
+
+def _warn_of_dense_layers(hidden: tuple[int, ...], rank: int, n_factors: int) -> None:
+    """Warn of layers whose factors of the given rank would be no smaller than the layers are."""
+    dense = []
+    for n_in, n_out in pairwise(hidden):
+        most, n_stored = largest_rank(n_in, n_out, n_factors), n_factors * rank * (n_in + n_out)
+        if rank > most:
+            limit = f"up to rank {most} they have fewer" if most else "no rank has fewer"
+            counts = f"{n_in * n_out} numbers, {n_stored} in factors"
+            dense.append(f"{n_in} x {n_out}: {counts}, {limit}")
+    if dense:
+        warnings.warn(
+            f"With rank={rank} and n_factors={n_factors}, Hadamard factors are no smaller than "
+            f"layers of hidden_sizes={hidden}, which stay dense ({'; '.join(dense)}). Use a "
+            'smaller rank, rank="auto", or autoencoder="dense".',
+            UserWarning,
+            stacklevel=5 + HAS_CALLBACKS,
+        )
 
 
 def _image_shape(given: Any, n_features: int) -> tuple[int, int, int]:
@@ -151,16 +179,20 @@ def make_plan(model: Any, rows: RowSource, sizes: tuple[int, ...], aggregator: s
     else:
         labels = check_labels("init", model.init, rows.n_samples, (n_clusters,))[0]
     n_init = int(model.n_init)
-    loss = model._loss()
-    schedule = make_schedule(model, starts[0], rows.n_batches, n_clusters, loss, rows.n_samples)
+    loss = model._loss(model.alpha)
+    used = tuple(starts[number % len(starts)] for number in range(n_init))
+    schedules = {
+        start: make_schedule(model, start, rows.n_batches, n_clusters, loss, rows.n_samples)
+        for start in used
+    }
     return Plan(
         sizes,
         aggregator,
         loss,
-        tuple(starts[number % len(starts)] for number in range(n_init)),
+        used,
         labels,
         network_plan(model, rows.n_features),
-        schedule,
+        schedules,
         float(model.reconstruction_weight),
         None if model.tol is None else float(model.tol),
         bool(model.pretrain_once),

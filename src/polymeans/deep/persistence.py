@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._validation import shown
 from polymeans.deep.codebook import LatentCodebook
-from polymeans.deep.compression import inner_layers
+from polymeans.deep.compression import inner_layers, ranks_of
 from polymeans.deep.devices import DTYPES
 from polymeans.deep.hadamard import HadamardLinear
 from polymeans.deep.networks import NetworkPlan, new_network
@@ -103,6 +103,10 @@ def to_arrays(model: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         "aggregator": model._codebook.aggregator,
         "n_sets": len(model._codebook.sets),
         "network": _plan_values(plan, network),
+        "objective": {
+            "alpha": model._fitted_loss.alpha,
+            "reconstruction_weight": model._fitted_weight,
+        },
         "phases": phases.tolist(),
         "maps": [name for name, _ in model.latent_maps_],
     }
@@ -183,7 +187,10 @@ def from_arrays(
         raise ValueError(f"the network does not fit its numbers: {error}") from error
     sets = [arrays[f"protocentroids.{q}"] for q in range(values["n_sets"])]
     model._codebook = LatentCodebook(sets, values["aggregator"])
-    model._fitted_loss = model._loss()
+    # Files of earlier versions have the parameters only, which may have been set after the fit.
+    objective = values.get("objective", parameters)
+    model._fitted_loss = model._loss(objective["alpha"])
+    model._fitted_weight = float(objective["reconstruction_weight"])
     model.labels_ = np.array(arrays["labels_"])
     model.start_labels_ = np.array(arrays["start_labels_"])
     model.latent_maps_ = [
@@ -317,10 +324,7 @@ def _plan_values(plan: NetworkPlan, network: Any) -> dict[str, Any]:
         "dtype": str(plan.dtype).removeprefix("torch."),
     }
     if plan.kind == "hadamard":
-        halves = network.encoder, network.decoder
-        values["ranks"] = [
-            [layer.rank for layer in half if isinstance(layer, HadamardLinear)] for half in halves
-        ]
+        values["ranks"] = [ranks_of(half) for half in (network.encoder, network.decoder)]
     return values
 
 
@@ -351,6 +355,8 @@ def _network_of(
         for half, ranks in zip((network.encoder, network.decoder), values["ranks"]):
             assert isinstance(half, torch.nn.Sequential)
             for position, rank in zip(inner_layers(half), ranks):
+                if rank is None:
+                    continue
                 layer: Any = half[position]
                 half[position] = HadamardLinear(
                     layer.in_features,

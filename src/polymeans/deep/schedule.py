@@ -70,6 +70,13 @@ class Schedule:
     distillation: Phase
     self_training: Phase
 
+    @property
+    def n_epochs(self) -> int:
+        """Epochs of all phases, those of a compression aside."""
+        return sum(
+            phase.n_epochs for phase in (self.pretraining, self.distillation, self.self_training)
+        )
+
 
 def make_schedule(model: Any, start: str, n_batches: Any, k: int, loss: Any, n: int) -> Schedule:
     """The phases of a fit, by rule where the user gave no numbers.
