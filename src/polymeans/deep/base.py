@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ from polymeans.deep.codebook import LatentCodebook
 from polymeans.deep.devices import DTYPES, find_device, private_randomness, torch_threads
 from polymeans.deep.fitting import Candidate, DeepFit, Plan, objective_of
 from polymeans.deep.parameters import check_parameters, check_row_count, make_plan
-from polymeans.deep.rows import ArrayRows, RowSource, rows_for
+from polymeans.deep.rows import ArrayRows, RowSource, checked_source, rows_for
 from polymeans.deep.training import HISTORY
 from polymeans.engine.journal import Journal
 
@@ -47,6 +47,9 @@ class DeepClustering(
     ABC,
 ):
     """Base of the estimators that cluster in the latent space of an autoencoder."""
+
+    #: Distances are between latent vectors. Inspection, which knows no networks, asks for this.
+    _in_latent_space: ClassVar[bool] = True
 
     alpha: Any
     autoencoder: Any
@@ -238,8 +241,7 @@ class DeepClustering(
         labels : ndarray of shape (n_samples,)
             Index of the nearest centroid, the lowest among equals.
         """
-        distances = inference.squared_distances(self._fitted_codebook(), self.transform(X))
-        return distances.argmin(axis=1).astype(np.int32)
+        return self._label(self._encode(self._rows(X)))
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Rows in the latent space: the encoder of the network, not distances.
@@ -255,9 +257,7 @@ class DeepClustering(
         latent : ndarray of shape (n_samples, n_latent)
             Latent vector of each row.
         """
-        rows = self._rows(X)
-        with self._threads():
-            return inference.encode(self._placed_network(), rows)
+        return self._encode(self._rows(X))
 
     def distances(self, X: Any) -> NDArray[Any]:
         """Distance of each row to each centroid, in the latent space.
@@ -273,7 +273,8 @@ class DeepClustering(
         distances : ndarray of shape (n_samples, n_clusters_)
             Euclidean distances. The nearest centroid is the label of a row.
         """
-        squares = inference.squared_distances(self._fitted_codebook(), self.transform(X))
+        latent = self._encode(self._rows(X))
+        squares = inference.squared_distances(self._fitted_codebook(), latent)
         return np.sqrt(np.maximum(squares, 0.0)).astype(self.dtype)
 
     def decode(self, latent: ArrayLike) -> NDArray[Any]:
@@ -314,7 +315,7 @@ class DeepClustering(
         rows : ndarray of shape (n_samples, n_features)
             Rows as the network reproduces them.
         """
-        return self.decode(self.transform(X))
+        return self.decode(self._encode(self._rows(X)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the objective: the loss of the clusters and that of the reconstructions.
@@ -353,6 +354,23 @@ class DeepClustering(
     def _rows(self, X: Any) -> RowSource:
         check_is_fitted(self)
         return rows_for(self, X, self._network.latent_mean.dtype, reset=False)
+
+    def _encode(self, rows: RowSource) -> NDArray[Any]:
+        with self._threads():
+            return inference.encode(self._placed_network(), rows)
+
+    def _label(self, latent: NDArray[Any]) -> NDArray[np.int32]:
+        """Nearest centroids of latent vectors, the lowest among equals."""
+        distances = inference.squared_distances(self._fitted_codebook(), latent)
+        return distances.argmin(axis=1).astype(np.int32)
+
+    def _transform(self, X: Any) -> NDArray[Any]:
+        """Latent vectors of rows that have been checked."""
+        return self._encode(checked_source(X, self._network.latent_mean.dtype))
+
+    def _predict(self, X: Any) -> NDArray[np.int32]:
+        """Labels of rows that have been checked."""
+        return self._label(self._transform(X))
 
     def _fitted_codebook(self) -> LatentCodebook:
         check_is_fitted(self)

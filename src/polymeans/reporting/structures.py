@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.inspection._models import in_latent_space
 from polymeans.inspection.cluster_table import ClusterTable
 from polymeans.metrics._contingency import normalized_information
 from polymeans.reporting.facts import finite
@@ -62,10 +63,13 @@ def _grid(model: Any, table: ClusterTable, atlas: Atlas | None) -> dict[str, Any
     sizes = [len(part) for part in sets]
     cells = np.array([row.size for row in table.of("cells")]).reshape(sizes)
     members = []
-    for q, part in enumerate(sets):
+    latent = in_latent_space(model)
+    shown = model._decoded_members() if latent and atlas is not None else sets
+    for q, part in enumerate(shown):
         pictures: list[int] = []
         if atlas is not None and len(part) <= _MOST_MEMBERS:
-            signed = model._aggregator == "sum" and q > 0  # deviations from the first set
+            # Later sets of sums are deviations from the first; decoded ones are whole rows.
+            signed = model._aggregator == "sum" and q > 0 and not latent
             pictures = atlas.add(part, signed)
         members.append({"set": q, "size": len(part), "pictures": pictures})
     grids = []
