@@ -34,7 +34,8 @@ def _grid(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
     where, others, pictures = "", "Free centroids", ""
     if summary["model"]["n_latent"] is not None:
         where, others = " in the latent space", "A dense network with free centroids"
-        if any(each["pictures"] for each in content["members"]):
+        drawn = any(each["pictures"] for each in content["members"])
+        if drawn and not summary["model"]["steps"]:
             pictures = " Pictures are decoded from a member and the average of the other sets."
     words = (
         f"{whole(total)} protocentroids in sets of {' and '.join(map(str, content['sizes']))} make "

@@ -78,7 +78,8 @@ def summarize(
     table = findings.table
     facts = model_facts(model, parts.last)
     pictures = _pictures(parts, findings, atlas)
-    structure = structure_of(parts.last, table, findings.joint, atlas)
+    means = pictures.get("centers") if parts.in_other_units else None
+    structure = structure_of(parts.last, table, findings.joint, atlas, means)
     shown = _rows_shown(table, sample)
     return {
         "schema": VERSION,
