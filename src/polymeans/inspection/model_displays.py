@@ -87,7 +87,8 @@ class ConvergenceDisplay(Display):
         """
         ax = self._single(ax)
         iterations = np.arange(1, len(self.history) + 1)
-        of_network = "loss" in (self.history.dtype.names or ())
+        dtype = getattr(self.history, "dtype", None)
+        of_network = "loss" in (self.history if dtype is None else dtype.names)  # a dict will do
         falling = "loss" if of_network else "inertia"
         ax.plot(iterations, self.history[falling], color=MAIN, marker=".", label=falling)
         if of_network:
