@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 import scipy.sparse as sp
 
 from polymeans import (
@@ -32,6 +33,27 @@ MODELS = {
     "views": lambda: NonRedundantKMeans((3, 2), effort=0.1, random_state=0),
     "whitened": lambda: NonRedundantKMeans((3, 2), whiten=True, effort=0.1, random_state=0),
 }
+
+#: Networks: latent spaces as wide as the rows, where centroids could be taken for rows, and others.
+DEEP = {
+    "dkm": lambda: deep("DKM", 5, n_latent=N_FEATURES),
+    "idec": lambda: deep("IDEC", 5, n_latent=3),
+    "deep sum": lambda: deep("KhatriRaoIDEC", (2, 3), n_latent=N_FEATURES),
+    "deep product": lambda: deep("KhatriRaoDKM", (2, 3), aggregator="product", n_latent=2),
+}
+
+
+def deep(name, *args, **options):
+    """A deep clustering with a small network and few epochs; not fitted."""
+    module = pytest.importorskip("polymeans.deep")
+    quick = {"hidden_sizes": (16,), "pretrain_epochs": 2, "distill_epochs": 2, "max_epochs": 2}
+    return getattr(module, name)(*args, **quick, **options, random_state=0)
+
+
+MODELS |= DEEP
+
+#: Estimators whose centroids are combinations of protocentroids.
+GRIDS = ("sum", "product", "deep sum", "deep product")
 
 #: Estimators that are fitted to rows in one piece; others can be labeled in blocks.
 IN_MEMORY_ONLY = ("kernel", "cg")

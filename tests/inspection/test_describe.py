@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from polymeans import KMeans, NonRedundantKMeans, TransformedKMeans, describe
 from polymeans.blocks import from_sequence
 from polymeans.datasets import make_posts
-from tests.inspection.models import MODELS, N_ROWS, fitted, rows
+from tests.inspection.models import DEEP, GRIDS, MODELS, N_ROWS, fitted, rows
 
 
 def slow_features(X, labels, cluster, weights, n, sparse):
@@ -58,6 +58,8 @@ def places_of(model, kind, name):
     if getattr(model, "centroids_in_space_", None) is not None:
         inside = model.transform(rows("csr") if "csr" in kind else rows("dense"))
         return np.asarray(inside), model.centroids_in_space_, "euclidean"
+    if hasattr(model, "n_latent_"):
+        return np.asarray(model.transform(X)), model.cluster_centers_, "euclidean"
     dense = rows("dense")
     cosine = "cosine" in (getattr(model, "metric", ""), getattr(model, "metric_", ""))
     assert X is not None
@@ -115,11 +117,11 @@ def test_every_estimator_on_every_kind_of_rows(name, kind):
         table = describe(model, rows(kind), n_features=3, n_rows=4)
     names = [part.name for part in table.clusterings]
     expected = {"views": ["view 0", "view 1"], "whitened": ["view 0", "view 1"]}
-    expected |= {"sum": ["cells", "set 0", "set 1"], "product": ["cells", "set 0", "set 1"]}
+    expected |= {key: ["cells", "set 0", "set 1"] for key in GRIDS}
     assert names == expected.get(name, ["clusters"])
     for each in names:
         check_rows(table, each, model, kind)
-    assert str(table)
+    assert ("distances in the latent space of" in str(table)) == (name in DEEP)
     assert "<table>" in table._repr_html_()
     json.dumps(table.to_dict(), allow_nan=False)
     if kind in ("pandas", "polars"):

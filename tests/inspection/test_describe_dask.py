@@ -35,7 +35,7 @@ def collections():
     yield da.concatenate(chunks)
 
 
-@pytest.mark.parametrize("name", ["kmeans", "sum", "views", "transformed"])
+@pytest.mark.parametrize("name", ["kmeans", "sum", "views", "transformed", "deep sum"])
 def test_chunks_are_described_like_rows_in_memory(name):
     assert name in MODELS
     for collection in collections():

@@ -33,6 +33,7 @@ from polymeans.inspection import (
     plot_views,
 )
 from polymeans.inspection._tiles import image_colors
+from tests.inspection.models import deep
 
 X, y = load_iris(return_X_y=True)
 
@@ -47,6 +48,9 @@ MODELS = [
     TransformedKMeans(3, random_state=0),
     TransformedKMeans(3, kernel="rbf", random_state=0),
     make_pipeline(StandardScaler(), KMeans(3, random_state=0)),
+    deep("DKM", 3, n_latent=4),
+    deep("KhatriRaoIDEC", (2, 2), n_latent=2),
+    make_pipeline(StandardScaler(), deep("IDEC", 3, n_latent=1)),
 ]
 
 

@@ -13,6 +13,7 @@ from polymeans import (
     TransformedKMeans,
     inspection,
 )
+from tests.inspection.models import deep
 
 figure = pytest.importorskip("matplotlib.figure")
 
@@ -34,6 +35,14 @@ MODELS = {
     "TransformedKMeans, cg": TransformedKMeans(
         4, embedding=None, solver="cg", random_state=0, n_init=1
     ),
+}
+
+#: Latent spaces as wide as the rows, where latent centroids could be drawn as rows, and others.
+DEEP = {
+    "DKM": lambda: deep("DKM", 4, n_latent=12),
+    "IDEC": lambda: deep("IDEC", 4, n_latent=3),
+    "KhatriRaoDKM": lambda: deep("KhatriRaoDKM", (2, 2), n_latent=12),
+    "KhatriRaoIDEC": lambda: deep("KhatriRaoIDEC", (2, 2), n_latent=3),
 }
 
 #: A plot of a model and its rows; what it draws on.
@@ -118,6 +127,38 @@ def test_plots(name, container):
         else:
             assert type(model).__name__ in message
             assert "needs" in message
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("name", DEEP)
+def test_plots_of_networks(name, container):
+    X = np.random.default_rng(0).normal(size=(80, 12)) + 2.0
+    X = container(np.where(X > 1.0, X, 0.0))
+    model = DEEP[name]().fit(X)
+    elsewhere = {
+        "plot_objective": "polymeans.deep.plot_losses",
+        "plot_tradeoff": "polymeans.deep.plot_network_sizes",
+    }
+    if "KhatriRao" in name:
+        elsewhere["plot_protocentroids"] = "polymeans.deep.plot_decoded_centroids"
+    for plot, draw in PLOTS.items():
+        ax = figure.Figure().add_subplot()
+        if plot in COMMON and plot not in elsewhere:
+            draw(model, X, ax)
+            ax.figure.canvas.draw()
+            continue
+        with pytest.raises(TypeError, match=f"needs.*{name}") as caught:
+            draw(model, X, ax)
+        assert elsewhere.get(plot, "") in str(caught.value)
+
+
+def test_centroids_of_a_network_are_decoded():
+    X = np.random.default_rng(0).random(size=(80, 12))
+    model = DEEP["DKM"]().fit(X)
+    ax = figure.Figure().add_subplot()
+    inspection.plot_centroids(model, (3, 4), n_columns=4, ax=ax)
+    drawn = np.asarray(ax.images[0].get_array())[:, :4]
+    np.testing.assert_array_equal(drawn, model.decoded_centroids_[0].reshape(3, 4))
 
 
 def test_sizes_of_clusters_of_a_kernel_include_empty_ones():

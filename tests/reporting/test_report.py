@@ -21,7 +21,7 @@ from polymeans import KMeans, NonRedundantKMeans, TransformedKMeans, describe, r
 from polymeans.datasets import make_posts
 from polymeans.reporting import SCHEMA
 from polymeans.reporting.html import MOST_BYTES
-from tests.inspection.models import MODELS, N_ROWS, fitted, rows
+from tests.inspection.models import DEEP, GRIDS, MODELS, N_ROWS, fitted, rows
 from tests.reporting.hostile import hostile_strings
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -88,7 +88,8 @@ def test_every_estimator_on_every_kind_of_rows(name, kind):
     assert type(model).__name__ in text
     n_listed = sum(part["n_clusters"] for part in summary["clusterings"])
     assert len([a for a in parsed.named("tr") if "data-cluster" in a]) == n_listed
-    kinds = {"kmeans": None, "cosine": None, "sum": "grid", "product": "grid"}
+    kinds = {"kmeans": None, "cosine": None, "dkm": None, "idec": None}
+    kinds |= dict.fromkeys(GRIDS, "grid")
     kinds |= {"quick": "factors", "quick means": "factors", "l1": "sparse"}
     kinds |= {"views": "views", "whitened": "views"}
     structure = summary["structure"]
@@ -96,6 +97,7 @@ def test_every_estimator_on_every_kind_of_rows(name, kind):
     words = {"grid": "Grid of protocentroids", "factors": "Factors", "sparse": "Sparsity"}
     words |= {"views": "Information that views share", "space": "Learned space", None: ""}
     assert words[kinds.get(name, "space")] in text
+    assert ("of a dense network" in text) == ("epoch" in text) == (name in DEEP)
     assert found.markdown().startswith("# ")
 
 

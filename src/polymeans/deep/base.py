@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,7 @@ from polymeans.deep.devices import DTYPES, find_device, private_randomness, torc
 from polymeans.deep.fitting import Candidate, DeepFit, Plan, objective_of
 from polymeans.deep.networks import NetworkPlan
 from polymeans.deep.parameters import check_parameters, check_row_count, make_plan
-from polymeans.deep.rows import ArrayRows, RowSource, rows_for
+from polymeans.deep.rows import ArrayRows, RowSource, checked_source, rows_for
 from polymeans.deep.training import HISTORY
 from polymeans.engine.journal import Journal
 
@@ -49,6 +49,9 @@ class DeepClustering(
     ABC,
 ):
     """Base of the estimators that cluster in the latent space of an autoencoder."""
+
+    #: Distances are between latent vectors. Inspection, which knows no networks, asks for this.
+    _in_latent_space: ClassVar[bool] = True
 
     alpha: Any
     autoencoder: Any
@@ -242,7 +245,7 @@ class DeepClustering(
         labels : ndarray of shape (n_samples,)
             Index of the nearest centroid, the lowest among equals.
         """
-        return self._squared_distances(X)[1].argmin(axis=1).astype(np.int32)
+        return self._label(self._encode(self._rows(X)))
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Rows in the latent space: the encoder of the network, not distances.
@@ -258,9 +261,7 @@ class DeepClustering(
         latent : ndarray of shape (n_samples, n_latent)
             Latent vector of each row.
         """
-        rows = self._rows(X)
-        with self._threads():
-            return inference.encode(self._placed_network(), rows)
+        return self._encode(self._rows(X))
 
     def distances(self, X: Any) -> NDArray[Any]:
         """Distance of each row to each centroid, in the latent space.
@@ -276,7 +277,8 @@ class DeepClustering(
         distances : ndarray of shape (n_samples, n_clusters_)
             Euclidean distances. The nearest centroid is the label of a row.
         """
-        latent, squares = self._squared_distances(X)
+        latent = self._encode(self._rows(X))
+        squares = self._squared_distances(latent)
         return np.sqrt(np.maximum(squares, 0.0)).astype(latent.dtype)
 
     def decode(self, latent: ArrayLike) -> NDArray[Any]:
@@ -317,7 +319,7 @@ class DeepClustering(
         rows : ndarray of shape (n_samples, n_features)
             Rows as the network reproduces them.
         """
-        return self.decode(self.transform(X))
+        return self.decode(self._encode(self._rows(X)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the objective: the loss of the clusters and that of the reconstructions.
@@ -357,12 +359,26 @@ class DeepClustering(
         check_is_fitted(self)
         return rows_for(self, X, self._network.latent_mean.dtype, reset=False)
 
-    def _squared_distances(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Latent vectors of rows and their squared distances to all centroids."""
-        rows = self._rows(X)
+    def _encode(self, rows: RowSource) -> NDArray[Any]:
         with self._threads():
-            latent = inference.encode(self._placed_network(), rows)
-            return latent, inference.squared_distances(self._fitted_codebook(), latent)
+            return inference.encode(self._placed_network(), rows)
+
+    def _squared_distances(self, latent: NDArray[Any]) -> NDArray[np.float64]:
+        """Of latent vectors to all centroids."""
+        with self._threads():
+            return inference.squared_distances(self._fitted_codebook(), latent)
+
+    def _label(self, latent: NDArray[Any]) -> NDArray[np.int32]:
+        """Nearest centroids of latent vectors, the lowest among equals."""
+        return self._squared_distances(latent).argmin(axis=1).astype(np.int32)
+
+    def _transform(self, X: Any) -> NDArray[Any]:
+        """Latent vectors of rows that have been checked."""
+        return self._encode(checked_source(X, self._network.latent_mean.dtype))
+
+    def _predict(self, X: Any) -> NDArray[np.int32]:
+        """Labels of rows that have been checked."""
+        return self._label(self._transform(X))
 
     def _fitted_codebook(self) -> LatentCodebook:
         check_is_fitted(self)

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._validation import check_choice, check_integer
 from polymeans.codebooks.aggregation import AGGREGATORS, labels_per_set
+from polymeans.deep.arrangement import members_beside_the_mean
 from polymeans.deep.base import DeepClustering
 from polymeans.deep.codebook import LatentCodebook
 from polymeans.parameters.khatri_rao import check_set_sizes, sizes_of
@@ -79,6 +80,8 @@ class FreeCentroids(DeepClustering):
 class KhatriRaoCentroids(DeepClustering):
     """The part of estimators with a grid of centroids."""
 
+    protocentroids_: list[NDArray[Any]]
+
     def __init__(
         self,
         n_protocentroids: Any = (2, 3),
@@ -146,6 +149,11 @@ class KhatriRaoCentroids(DeepClustering):
             "protocentroids_": codebook.to_arrays(),
             "protolabels_": labels_per_set(labels, codebook.sizes),
         }
+
+    def _decoded_members(self) -> list[NDArray[Any]]:
+        """The protocentroids of each set as rows: with the average of the other sets, decoded."""
+        members = members_beside_the_mean(self.protocentroids_, self._aggregator, self.labels_)
+        return [self.decode(part) for part in members]
 
     @property
     def _aggregator(self) -> str:

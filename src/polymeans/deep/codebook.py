@@ -78,6 +78,11 @@ class LatentCodebook(nn.Module):
                 total = total + 2.0 * gram[rows, columns].reshape(shape)
         return total.flatten()
 
+    def reordered(self, orders: Sequence[NDArray[np.int64]]) -> "LatentCodebook":
+        """A copy whose sets have their members in other orders."""
+        sets = [part.detach()[torch.as_tensor(order)] for part, order in zip(self.sets, orders)]
+        return LatentCodebook(sets, self.aggregator)
+
     def to_arrays(self) -> list[NDArray[Any]]:
         """The sets as numpy arrays."""
         return [part.detach().cpu().numpy().copy() for part in self.sets]

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.deep.arrangement import members_beside_the_mean
 from polymeans.inspection._matplotlib import axes_or_new, load
 from polymeans.inspection._models import as_models, check_has, model_names
-from polymeans.inspection._style import CURVES, GRAY, HUES, MARKERS
+from polymeans.inspection._style import CURVES, HUES, MARKERS
 from polymeans.inspection._tiles import Paint, Tile, number_ticks
+from polymeans.inspection.model_displays import draw_phases
 
 
 def plot_decoded_centroids(
@@ -70,8 +70,7 @@ def plot_decoded_centroids(
     sets = getattr(model, "protocentroids_", None)
     margins: list[NDArray[Any]] = []
     if sets is not None and len(sets) == 2:
-        members = members_beside_the_mean(sets, model._aggregator, model.labels_)
-        margins = [np.asarray(model.decode(part), dtype=np.float64) for part in members]
+        margins = [np.asarray(part, dtype=np.float64) for part in model._decoded_members()]
     paint = Paint(cmap, limits, [*margins, centers], tile)
     ax = axes_or_new(ax)
     if margins:
@@ -157,20 +156,7 @@ def plot_losses(model: Any, *, ax: Any = None) -> Any:
         shown = history[name] > 0
         if shown.any():
             ax.plot(epochs[shown], history[name][shown], dashes, color=hue, label=name)
-    edges = np.flatnonzero(history["phase"][1:] != history["phase"][:-1]) + 1
-    for first, last in zip(np.r_[0, edges], np.r_[edges, len(history)]):
-        if first:
-            ax.axvline(first + 0.5, color=GRAY, linewidth=0.8)
-        ax.annotate(
-            str(history["phase"][first]),
-            ((first + last + 1) / 2, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            fontsize="small",
-            color=GRAY,
-        )
+    draw_phases(ax, history["phase"])
     if (ax.get_lines()[0].get_ydata() > 0).all():
         ax.set_yscale("log")
     ax.set_xlabel("epoch")

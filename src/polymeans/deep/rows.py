@@ -260,5 +260,16 @@ def rows_for(estimator: Any, X: Any, dtype: torch.dtype, *, reset: bool) -> RowS
         blocks = check_blocks(X)
         match_features(estimator, blocks.n_features, getattr(X, "feature_names", None), reset)
         return BlockRows(blocks, dtype)
-    X = check_rows(estimator, X, reset=reset)
+    return checked_source(check_rows(estimator, X, reset=reset), dtype)
+
+
+def checked_source(X: Any, dtype: torch.dtype) -> RowSource:
+    """Rows in memory that have been checked.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix or array of shape (n_samples, n_features)
+    dtype : torch.dtype
+        Of the batches.
+    """
     return SparseRows(X, dtype) if sp.issparse(X) else ArrayRows(X, dtype)

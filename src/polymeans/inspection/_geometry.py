@@ -1,7 +1,8 @@
 """The clusterings of a fitted model: where their centroids are, and in which coordinates.
 
-Every estimator clusters in some space: its rows, their directions, a learned metric, or the
-subspace of a view. Distances are measured there, so that a row's label is its nearest centroid.
+Every estimator clusters in some space: its rows, their directions, a learned metric, the subspace
+of a view, or the latent space of a network. Distances are measured there, so that a row's label is
+its nearest centroid.
 """
 
 from abc import ABC, abstractmethod
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from polymeans._validation import check_rows
 from polymeans.codebooks.aggregation import labels_per_set
+from polymeans.inspection._models import in_latent_space
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,27 @@ class InLearnedSpace(OfOneClustering):
         return [self.model._transform(rows)]
 
 
+class InLatentSpace(OfOneClustering):
+    """Centroids among the vectors that a network makes of the rows."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        kind = "cells" if hasattr(model, "protocentroids_") else "clusters"
+        centers = np.asarray(model.cluster_centers_, dtype=np.float64)
+        m = centers.shape[1]
+        space = f"in the latent space of {m} dimension{'s' * (m != 1)}"
+        self.clusterings = [Clustering(kind, kind, centers, "euclidean", space)]
+
+    def coordinates(self, rows: Any) -> list[Any]:
+        """What the encoder makes of the rows."""
+        return [self.model._transform(rows)]
+
+    def locate(self, rows: Any) -> list[tuple[Any, NDArray[np.int64]]]:
+        """The same and labels; rows are encoded once."""
+        latent = self.model._transform(rows)
+        return [(latent, self.model._label(latent).astype(np.int64))]
+
+
 class InViews(Geometry):
     """Centroids of several views, each in a subspace."""
 
@@ -165,6 +188,8 @@ def geometry_of(model: Any) -> Geometry:
     -------
     Geometry
     """
+    if in_latent_space(model):
+        return InLatentSpace(model)
     if hasattr(model, "centroids_per_view_"):
         return InViews(model)
     if getattr(model, "centroids_in_space_", None) is not None:
@@ -203,8 +228,8 @@ def places_of(model: Any, rows: Any) -> Places:
     -------
     Places
         :class:`~polymeans.TransformedKMeans`, also with a kernel: in the learned space.
-        :class:`~polymeans.NonRedundantKMeans`: in the subspace of the main view. Others: in the
-        space of the features.
+        :class:`~polymeans.NonRedundantKMeans`: in the subspace of the main view. Those of
+        :mod:`polymeans.deep`: in the latent space. Others: in the space of the features.
     """
     geometry = geometry_of(model)
     inside = geometry.coordinates(check_rows(model, rows, reset=False))[geometry.main]

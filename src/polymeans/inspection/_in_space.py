@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans.inspection._geometry import Places, places_of
-from polymeans.inspection._models import unwrapped
+from polymeans.inspection._models import refuse_loader, unwrapped
 
 
 def in_space(estimator: Any, X: Any) -> tuple[Places, NDArray[Any]]:
@@ -23,6 +23,7 @@ def in_space(estimator: Any, X: Any) -> tuple[Places, NDArray[Any]]:
     places : Places
     labels : ndarray of shape (n_samples,)
     """
+    refuse_loader(X)
     model, X = unwrapped(estimator, X)
     check_is_fitted(model)
     if getattr(model, "n_views_", 1) == 0:

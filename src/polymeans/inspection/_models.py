@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +22,36 @@ def unwrapped(model: Any, X: Any) -> tuple[Any, Any]:
         return model, X
     check_is_fitted(model)
     return last_step(model), model[:-1].transform(X) if len(model.steps) > 1 else X
+
+
+def in_latent_space(model: Any) -> bool:
+    """Whether an estimator clusters what a network makes of the rows: those of polymeans.deep."""
+    return bool(getattr(model, "_in_latent_space", False))
+
+
+def refuse_loader(X: Any) -> None:
+    """Raise if X is a DataLoader of PyTorch, whose rows have no numbers here."""
+    if hasattr(X, "collate_fn"):
+        raise TypeError(
+            "X is a DataLoader, which only the methods of polymeans.deep take. Give its rows as an "
+            "array, or as polymeans.blocks."
+        )
+
+
+def centroids_as_rows(model: Any) -> NDArray[Any]:
+    """Centroids of a fitted model among the features: decoded, where they are latent."""
+    check_has(model, "cluster_centers_")
+    latent = in_latent_space(model)
+    return np.asarray(model.decoded_centroids_ if latent else model.cluster_centers_)
+
+
+def refuse_latent(model: Any, needed: str, instead: str) -> None:
+    """Raise if the model clusters in the latent space of a network."""
+    if in_latent_space(model):
+        raise TypeError(
+            f"This plot needs {needed}, but {type(model).__name__} clusters in the latent space of "
+            f"a network. Use {instead}."
+        )
 
 
 def check_has(model: Any, attribute: str) -> None:

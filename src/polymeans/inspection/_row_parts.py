@@ -21,6 +21,7 @@ from polymeans._rows import (
 from polymeans._validation import check_rows, check_weights
 from polymeans.blocks.checked import check_blocks
 from polymeans.core.sparse_structure import checked_matrix
+from polymeans.inspection._models import refuse_loader
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class RowParts:
         self, model: Any, X: Any, feature_names: Sequence[Any] | None, sample_weight: Any
     ) -> None:
         self.last = last_step(model)
+        refuse_loader(X)
         self._front = None
         if hasattr(model, "steps") and len(model.steps) > 1:
             self._front = model[:-1]

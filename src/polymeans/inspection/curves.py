@@ -8,7 +8,7 @@ import numpy as np
 from polymeans._validation import check_integer
 from polymeans.factorization.budget import guaranteed_n_nonzeros
 from polymeans.inspection._matplotlib import axes_or_new
-from polymeans.inspection._models import as_models, check_has, last_step, model_names
+from polymeans.inspection._models import as_models, check_has, last_step, model_names, refuse_latent
 from polymeans.inspection._style import CURVES, GRAY, plain_numbers
 
 
@@ -119,6 +119,8 @@ def plot_objective(
     ['200', '300', 'k-means']
     """
     models = as_models(models, "history_")
+    for model in models:
+        refuse_latent(model, "the inertia of each iteration", "polymeans.deep.plot_losses")
     names = model_names(names, models)
     levels = [float(getattr(model, "kmeans_inertia_", np.nan)) for model in models]
     if relative:
@@ -251,6 +253,8 @@ def _cost(model: Any) -> tuple[int, float]:
     """Numbers a model stores, and its inertia."""
     model = last_step(model)
     check_has(model, "inertia_")
+    # Units of latent spaces differ, so that their inertia compares with no other.
+    refuse_latent(model, "inertia among the features", "polymeans.deep.plot_network_sizes")
     if hasattr(model, "n_parameters_"):
         return int(model.n_parameters_), float(model.inertia_)
     check_has(model, "cluster_centers_")

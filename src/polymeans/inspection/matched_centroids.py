@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances
 
 from polymeans._validation import check_integer
 from polymeans.inspection._matplotlib import load
-from polymeans.inspection._models import as_models, model_names
+from polymeans.inspection._models import as_models, centroids_as_rows, model_names
 from polymeans.inspection._tiles import Paint, Tile
 
 
@@ -82,7 +82,7 @@ def plot_matched_centroids(
     ['KMeans\\n640 numbers', 'QuickKMeans\\n200 non-zeros']
     """
     models = as_models(models, "cluster_centers_")
-    centers = [np.asarray(model.cluster_centers_, dtype=np.float64) for model in models]
+    centers = [centroids_as_rows(model).astype(np.float64) for model in models]
     first = centers[0]
     for number, table in enumerate(centers):
         if table.shape != first.shape:

@@ -9,6 +9,7 @@ import numpy as np
 from polymeans._validation import check_integer, check_positive
 from polymeans.engine.assignment import _FEW_DENSE
 from polymeans.engine.dense_assigners import _BOUND_BYTES, _BOUND_BYTES_LIMIT
+from polymeans.inspection._models import in_latent_space
 
 #: Bytes that are kept for each row in any fit: weights, norms, labels before and after.
 _EACH_ROW = 24
@@ -85,7 +86,7 @@ def memory_estimate(
 
     **Use when** you wonder whether rows and fit will fit into memory, or how many clusters will.
     **Do not use** for rows that are read in blocks, where a fit keeps two blocks and a few
-    numbers for each row.
+    numbers for each row, or for networks (:mod:`polymeans.deep`), which are refused.
 
     **Cost.** None: nothing is allocated.
 
@@ -169,6 +170,12 @@ class _Structure:
 def _structure(estimator: Any, d: int) -> _Structure:
     """Kind and number of the centroids of an estimator that need not be fitted."""
     name = type(estimator).__name__
+    if in_latent_space(estimator):
+        raise NotImplementedError(
+            f"estimator={name}(): what a fit takes depends on the network and on PyTorch, and is "
+            "not estimated. Fit a tenth of the rows and measure; if all of them are too many, fit "
+            "blocks (polymeans.blocks), of which a few are in memory at a time."
+        )
     if name == "KhatriRaoKMeans":
         sizes = [int(h) for h in estimator.n_protocentroids]
         return _Structure("search", math.prod(sizes), sum(sizes), sum(sizes) * d)

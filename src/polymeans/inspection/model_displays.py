@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from polymeans.inspection._display import Display
 from polymeans.inspection._models import check_has, last_step
-from polymeans.inspection._style import MAIN, SECOND
+from polymeans.inspection._style import GRAY, MAIN, SECOND
 
 #: Clusters above which their numbers on the axis would overlap.
 _MOST_NUMBERS = 30
@@ -16,15 +16,19 @@ _MOST_NUMBERS = 30
 class ConvergenceDisplay(Display):
     """Inertia and rows that changed cluster, for each iteration.
 
+    For networks (:mod:`polymeans.deep`) the loss of each epoch takes the place of the inertia.
+    Vertical lines are between the phases of the training, each of which has a loss of its own.
+
     Parameters
     ----------
     history : ndarray
-        Records with ``inertia`` and ``n_moved``.
+        Records with ``inertia`` and ``n_moved``; of a network with ``loss``, ``phase`` and
+        ``n_moved``.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        The axes of the inertia. Those of the moved rows share its x axis.
+        The axes of the inertia or loss. Those of the moved rows share its x axis.
     figure_ : matplotlib Figure
         Where they are.
 
@@ -83,9 +87,16 @@ class ConvergenceDisplay(Display):
         """
         ax = self._single(ax)
         iterations = np.arange(1, len(self.history) + 1)
-        ax.plot(iterations, self.history["inertia"], color=MAIN, marker=".", label="inertia")
-        ax.set_xlabel("iteration")
-        ax.set_ylabel("inertia", color=MAIN)
+        dtype = getattr(self.history, "dtype", None)
+        of_network = "loss" in (self.history if dtype is None else dtype.names)  # a dict will do
+        falling = "loss" if of_network else "inertia"
+        ax.plot(iterations, self.history[falling], color=MAIN, marker=".", label=falling)
+        if of_network:
+            draw_phases(ax, self.history["phase"])
+            if (self.history["loss"] > 0).all():
+                ax.set_yscale("log")  # losses of phases differ by orders of magnitude
+        ax.set_xlabel("epoch" if of_network else "iteration")
+        ax.set_ylabel(falling, color=MAIN)
         ax.tick_params(axis="y", labelcolor=MAIN)
         ax.xaxis.get_major_locator().set_params(integer=True)
         moved = ax.twinx()
@@ -96,6 +107,31 @@ class ConvergenceDisplay(Display):
         moved.set_ylabel("rows that changed cluster", color=SECOND)
         moved.tick_params(axis="y", labelcolor=SECOND)
         return self
+
+
+def draw_phases(ax: Any, phases: NDArray[Any]) -> None:
+    """Draw lines between the phases of a training, and their names above the axes.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Epochs are drawn from 1.
+    phases : ndarray of str, of shape (n_epochs,)
+    """
+    edges = np.flatnonzero(phases[1:] != phases[:-1]) + 1
+    for first, last in zip(np.r_[0, edges], np.r_[edges, len(phases)]):
+        if first:
+            ax.axvline(first + 0.5, color=GRAY, linewidth=0.8)
+        ax.annotate(
+            str(phases[first]),
+            ((first + last + 1) / 2, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize="small",
+            color=GRAY,
+        )
 
 
 class ClusterSizesDisplay(Display):

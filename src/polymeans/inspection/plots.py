@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from polymeans.inspection._matplotlib import axes_or_new
-from polymeans.inspection._models import check_has, last_step
+from polymeans.inspection._models import centroids_as_rows, check_has, last_step
 from polymeans.inspection._tiles import image_colors
 from polymeans.inspection.model_displays import (
     ClusterSizesDisplay,
@@ -15,12 +15,12 @@ from polymeans.inspection.model_displays import (
 
 
 def plot_convergence(model: Any, ax: Any = None) -> Any:
-    """Draw the convergence of a fit: inertia, and the rows that changed cluster.
+    """Draw the convergence of a fit: inertia, or loss, and the rows that changed cluster.
 
     Parameters
     ----------
     model : KMeans
-        Fitted, or another model with a ``history_`` of ``inertia`` and ``n_moved``.
+        Fitted, or another model with a ``history_`` of ``inertia`` (or ``loss``) and ``n_moved``.
     ax : matplotlib Axes, default=None
         Where to draw. None: on new axes.
 
@@ -95,7 +95,7 @@ def plot_centroids(
     Parameters
     ----------
     model : estimator
-        Fitted, with ``cluster_centers_``.
+        Fitted, with ``cluster_centers_``; those of :mod:`polymeans.deep` are decoded.
     image_shape : tuple of int
         Height and width of an image; their product is the number of features.
     n_columns : int, default=None
@@ -129,10 +129,9 @@ def plot_centroids(
     (17, 44)
     """
     model = last_step(model)
-    check_has(model, "cluster_centers_")
+    centers = centroids_as_rows(model)
     if order not in ("label", "size"):
         raise ValueError(f"order must be one of 'label', 'size', got {order!r}.")
-    centers = np.asarray(model.cluster_centers_)
     height, width = image_shape
     if height * width != centers.shape[1]:
         raise ValueError(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.inspection._matplotlib import axes_or_new
-from polymeans.inspection._models import check_has, last_step
+from polymeans.inspection._models import check_has, last_step, refuse_latent
 from polymeans.inspection._tiles import ChangePaint, Paint, Tile, number_ticks
 
 BASELINES = ("fitted", "least")
@@ -75,6 +75,10 @@ def plot_protocentroids(
     3
     """
     model = last_step(model)
+    if hasattr(model, "protocentroids_"):
+        refuse_latent(
+            model, "protocentroids among the features", "polymeans.deep.plot_decoded_centroids"
+        )
     for attribute in ("protocentroids_", "labels_", "aggregator"):
         check_has(model, attribute)
     if baseline not in BASELINES:

@@ -36,9 +36,10 @@ def relabel(model: Any, label_order: Any = "size") -> Any:
         Fitted; one of the estimators of this package, or a Pipeline that ends with one.
     label_order : "size" or sequence of int, default="size"
         "size": the cluster with most rows of the fit comes first, the lower old number among
-        equals. With :class:`KhatriRaoKMeans` members of each set are ordered by their rows, with
-        :class:`NonRedundantKMeans` clusters of each view. A sequence: the old number of each new
-        cluster (for these two a list of sequences, one for each set or view).
+        equals. With :class:`KhatriRaoKMeans` and the grids of :mod:`polymeans.deep` members of
+        each set are ordered by their rows, with :class:`NonRedundantKMeans` clusters of each view.
+        A sequence: the old number of each new cluster (for these a list of sequences, one for
+        each set or view).
 
     Returns
     -------
@@ -70,7 +71,7 @@ def relabel(model: Any, label_order: Any = "size") -> Any:
     labels = getattr(model, "labels_", None)
     if not hasattr(model, "_predict") or labels is None:
         raise TypeError(
-            f"model must be a fitted estimator of polymeans, or a Pipeline that ends with one, got "
+            "model must be a fitted clustering of polymeans, or a Pipeline that ends with one, got "
             f"{type(model).__name__}."
         )
     if isinstance(label_order, str):
@@ -201,8 +202,26 @@ def _views(model: Any, label_order: Any) -> Any:
     return model
 
 
+def _latent(model: Any, label_order: Any) -> Any:
+    """The network stays as it is; centroids, or members of sets, change places."""
+    k = model.n_clusters_
+    if hasattr(model, "protocentroids_"):
+        sizes = [len(part) for part in model.protocentroids_]
+        orders = _orders(label_order, model.protolabels_, sizes)
+    else:
+        sizes, orders = [k], [_order(label_order, model.labels_, k)]
+    old = np.arange(k).reshape(sizes)[np.ix_(*orders)].ravel()
+    model._codebook = model._codebook.reordered(orders)
+    model.labels_ = _renamed(model.labels_, old)
+    model.start_labels_ = _renamed(model.start_labels_, old)
+    for name, value in model._of_codebook(model._codebook, model.labels_).items():
+        setattr(model, name, value)
+    return model
+
+
 #: Attributes that tell estimators apart, in this order, and what numbers their clusters anew.
 _CHANGES: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
+    ("n_latent_", _latent),
     ("centroids_per_view_", _views),
     ("protocentroids_", _grid),
     ("factors_", _factored),

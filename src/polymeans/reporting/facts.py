@@ -6,8 +6,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polymeans._validation import shown
+from polymeans.inspection._models import in_latent_space
 
 #: Packages whose versions decide the numbers of a fit.
 _PACKAGES = ("polymeans", "numpy", "scipy", "scikit-learn", "numba")
@@ -43,13 +45,18 @@ def model_facts(model: Any, last: Any) -> dict[str, Any]:
     history = getattr(last, "history_", None)
     if history is not None and len(history):
         seconds = finite(np.sum(history["seconds"]))
+    latent = in_latent_space(last)
+    free = _n_clusters(last) * int(last.n_features_in_)
+    if latent:
+        free = round(float(last.compression_) * int(last.n_parameters_))
     return {
         "class": type(last).__name__,
         "steps": steps,
         "parameters": _parameters(last),
         "n_clusters": _n_clusters(last),
         "n_parameters": _integer(getattr(last, "n_parameters_", None)),
-        "free_parameters": _n_clusters(last) * int(last.n_features_in_),
+        "free_parameters": free,
+        "n_latent": int(last.n_latent_) if latent else None,
         "inertia": finite(getattr(last, "inertia_", None)),
         "n_iter": _integer(getattr(last, "n_iter_", None)),
         "seconds": seconds,
@@ -91,7 +98,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def convergence(model: Any) -> list[dict[str, Any]]:
-    """Iterations of the best start.
+    """Iterations of the best start; epochs of a network.
 
     Parameters
     ----------
@@ -111,23 +118,35 @@ def convergence(model: Any) -> list[dict[str, Any]]:
     return [
         {
             "iteration": int(i) + 1,
-            "inertia": finite(history["inertia"][i]),
+            "inertia": _of(history, "inertia", i),
+            "loss": _of(history, "loss", i),
+            "phase": str(history["phase"][i]) if "phase" in history.dtype.names else None,
             "moved": int(history["n_moved"][i]),
             "seconds": finite(history["seconds"][i]),
         }
-        for i in chosen
+        for i in chosen.tolist()
     ]
 
 
-def versions() -> dict[str, str]:
+def _of(history: NDArray[Any], name: str, i: int) -> float | None:
+    """A number of a step, where steps have it."""
+    return finite(history[name][i]) if name in (history.dtype.names or ()) else None
+
+
+def versions(last: Any) -> dict[str, str]:
     """Versions of Python and of the packages that compute.
+
+    Parameters
+    ----------
+    last : estimator
+        The clustering.
 
     Returns
     -------
     dict
     """
     found = {"python": platform.python_version()}
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, *(["torch"] if in_latent_space(last) else [])):
         try:
             found[name] = version(name)
         except PackageNotFoundError:  # a checkout that was not installed

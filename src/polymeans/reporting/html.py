@@ -11,6 +11,7 @@ from polymeans.reporting.markup import Markup, embedded_json, join, tag, text
 from polymeans.reporting.numbers import (
     clipped,
     hundredths,
+    length_of_fit,
     percent,
     plural,
     separation_words,
@@ -111,6 +112,8 @@ def _atlas_style(summary: dict[str, Any]) -> str:
 def _header(summary: dict[str, Any]) -> Markup:
     model, data = summary["model"], summary["data"]
     first = summary["clusterings"][0]
+    of_network = model["n_latent"] is not None
+    unit, n_steps = length_of_fit(summary)
     ratio = None
     if model["n_parameters"] and model["free_parameters"]:
         ratio = model["n_parameters"] / model["free_parameters"]
@@ -118,12 +121,22 @@ def _header(summary: dict[str, Any]) -> Markup:
         ("Rows", whole(data["n_samples"]), f"{whole(data['n_features'])} features, {data['kind']}"),
         ("Clusters", whole(model["n_clusters"]), _clusters_note(summary)),
         ("Silhouette", hundredths(first["silhouette"]), "simplified, from −1 to 1"),
-        ("Inertia", short(model["inertia"]), f"{first['metric']} distances"),
-        ("Iterations", whole(model["n_iter"]), _seconds(model["seconds"])),
+        (
+            "Inertia",
+            short(model["inertia"]),
+            "in the latent space" if of_network else f"{first['metric']} distances",
+        ),
+        (
+            unit.capitalize(),
+            whole(n_steps),
+            _seconds(model["seconds"]),
+        ),
         (
             "Parameters",
             whole(model["n_parameters"]),
-            "" if ratio is None else f"{percent(ratio)} of free centroids",
+            ""
+            if ratio is None
+            else f"{percent(ratio)} of {'a dense network' if of_network else 'free centroids'}",
         ),
     ]
     cards = [

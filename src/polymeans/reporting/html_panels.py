@@ -48,9 +48,12 @@ def quality(summary: dict[str, Any]) -> Markup:
         tag("tbody", lines),
         cls="plain",
     )
+    compare = "compare results on the same rows"
+    if summary["model"]["n_latent"] is not None:
+        compare = "belong to the latent space of this network and do not compare with other models"
     words = (
         f"{separation_words(parts[0]['silhouette'])} Of silhouette and Calinski-Harabasz large "
-        "values are good, of Davies-Bouldin small ones; they compare results on the same rows."
+        f"values are good, of Davies-Bouldin small ones; they {compare}."
     )
     return card(
         "Quality", tag("p", words), scroll(table, "Measures of quality"), _stability(summary)
@@ -77,7 +80,7 @@ def _stability(summary: dict[str, Any]) -> Markup:
 
 
 def convergence(summary: dict[str, Any]) -> Markup:
-    """Inertia and moved rows of each iteration.
+    """Inertia and moved rows of each iteration; the loss of each epoch of a network.
 
     Parameters
     ----------
@@ -92,11 +95,21 @@ def convergence(summary: dict[str, Any]) -> Markup:
         words = "The fit took a single iteration." if steps else "The model keeps no history."
         return card("Convergence", tag("p", words, cls="hint"))
     last = steps[-1]["iteration"]
+    moved = [step["moved"] for step in steps]
+    if summary["model"]["n_latent"] is not None:
+        losses = [step["loss"] for step in steps]
+        phases = ", ".join(dict.fromkeys(step["phase"] for step in steps))
+        words = f"The network was trained for {plural(last, 'epoch')}: {phases}."
+        return card(
+            "Convergence",
+            tag("p", words, " Each phase has a loss of its own."),
+            _curve(steps, losses, "Loss", from_zero=False, unit="epoch"),
+            _curve(steps, moved, "Rows that changed cluster", from_zero=True, unit="epoch"),
+        )
     words = f"The best start ended after {plural(last, 'iteration')}."
     if steps[-1]["moved"] == 0:
         words = f"{words[:-1]}, when no row changed cluster."
     inertia = [step["inertia"] for step in steps]
-    moved = [step["moved"] for step in steps]
     return card(
         "Convergence",
         tag("p", words),
@@ -105,7 +118,13 @@ def convergence(summary: dict[str, Any]) -> Markup:
     )
 
 
-def _curve(steps: list[dict[str, Any]], values: list[Any], title: str, from_zero: bool) -> Markup:
+def _curve(
+    steps: list[dict[str, Any]],
+    values: list[Any],
+    title: str,
+    from_zero: bool,
+    unit: str = "iteration",
+) -> Markup:
     known = [value for value in values if value is not None]
     if not known:
         return tag("p", f"{title}: beyond the largest number.", cls="hint")
@@ -130,7 +149,7 @@ def _curve(steps: list[dict[str, Any]], values: list[Any], title: str, from_zero
             "span",
             cls="dot",
             style=f"left:{x:.2f}%;top:{y:.2f}%",
-            title=f"iteration {steps[i]['iteration']}: {short(values[i], 5)}",
+            title=f"{unit} {steps[i]['iteration']}: {short(values[i], 5)}",
         )
         for x, y, i in places
     ]
@@ -144,7 +163,7 @@ def _curve(steps: list[dict[str, Any]], values: list[Any], title: str, from_zero
             tag("span", bottom, cls="low"),
             tag("div", line, dots, cls="area"),
             tag("span", str(steps[0]["iteration"]), cls="first"),
-            tag("span", f"iteration {steps[-1]['iteration']}", cls="last"),
+            tag("span", f"{unit} {steps[-1]['iteration']}", cls="last"),
             cls="chart",
             role="img",
             aria_label=words,

@@ -31,11 +31,17 @@ def _grid(summary: dict[str, Any], content: dict[str, Any]) -> Markup:
     total = sum(content["sizes"])
     cells = math.prod(content["sizes"])
     how = "sum" if content["aggregator"] == "sum" else "product"
+    where, others, pictures = "", "Free centroids", ""
+    if summary["model"]["n_latent"] is not None:
+        where, others = " in the latent space", "A dense network with free centroids"
+        drawn = any(each["pictures"] for each in content["members"])
+        if drawn and not summary["model"]["steps"]:
+            pictures = " Pictures are decoded from a member and the average of the other sets."
     words = (
         f"{whole(total)} protocentroids in sets of {' and '.join(map(str, content['sizes']))} make "
-        f"{whole(cells)} centroids: each is the {how} of one member of every set. "
-        f"{_empty_words(content['n_empty'])} Free centroids would take "
-        f"{short(content['compression'], 2)} times as many numbers."
+        f"{whole(cells)} centroids{where}: each is the {how} of one member of every set. "
+        f"{_empty_words(content['n_empty'])} {others} would take "
+        f"{short(content['compression'], 2)} times as many numbers.{pictures}"
     )
     tables = [_one_grid(summary, content, each) for each in content["grids"]]
     if not tables:

@@ -6,6 +6,7 @@ from typing import Any
 from polymeans.reporting.numbers import (
     clipped,
     hundredths,
+    length_of_fit,
     percent,
     separation_words,
     short,
@@ -47,6 +48,7 @@ def render_markdown(summary: dict[str, Any]) -> str:
         Markdown with tables.
     """
     model, data = summary["model"], summary["data"]
+    unit, n_steps = length_of_fit(summary)
     lines = [
         f"# {plain(summary['title'])}",
         "",
@@ -55,11 +57,11 @@ def render_markdown(summary: dict[str, Any]) -> str:
         "",
         *[f"> {plain(note)}\n" for note in summary["notes"]],
         *_table(
-            ["inertia", "iterations", "seconds", "parameters", "seed"],
+            ["inertia", unit, "seconds", "parameters", "seed"],
             [
                 [
                     short(model["inertia"], 5),
-                    whole(model["n_iter"]),
+                    whole(n_steps),
                     short(model["seconds"]),
                     whole(model["n_parameters"]),
                     plain(model["seed"]),

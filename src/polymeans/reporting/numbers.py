@@ -68,6 +68,14 @@ def plural(number: int, thing: str) -> str:
     return f"{whole(number)} {thing}{'' if number == 1 else 's'}"
 
 
+def length_of_fit(summary: dict[str, Any]) -> tuple[str, int | None]:
+    """What a fit consists of, and how many of them; epochs of all phases for a network."""
+    if summary["model"]["n_latent"] is None:
+        return "iterations", summary["model"]["n_iter"]
+    steps = summary["convergence"]
+    return "epochs", steps[-1]["iteration"] if steps else None
+
+
 def separation_words(silhouette: float | None) -> str:
     """What a simplified silhouette says about the clusters."""
     if silhouette is None:

@@ -143,8 +143,8 @@ def report(
     **Idea.** The content is computed once, as plain data, and written as HTML, Markdown or JSON.
     The page has a table of the clusters that can be sorted and searched, a map of a sample of the
     rows that is linked to it, sizes, convergence, quality, and a panel for the structure: the grid
-    of protocentroids, factors, views and what they share, the learned space. It needs no network,
-    has less than 1 MB, follows the light or dark scheme of the reader, and can be printed.
+    of protocentroids, factors, views and what they share, the learned space. It loads nothing, has
+    less than 1 MB, follows the light or dark scheme of the reader, and can be printed.
 
     **Use when** you want to look into a clustering, hand it to a colleague, or keep it beside the
     model. **Do not use** to choose among models: a report is about one.

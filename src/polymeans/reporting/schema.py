@@ -109,7 +109,13 @@ _MODEL = _object(
         "parameters": _list(_PARAMETER),
         "n_clusters": _COUNT,
         "n_parameters": {"type": ["integer", "null"]},
-        "free_parameters": _about(_COUNT, "of as many free centroids"),
+        "free_parameters": _about(
+            _COUNT, "of as many free centroids; of networks, with a dense network of the same sizes"
+        ),
+        "n_latent": {
+            "type": ["integer", "null"],
+            "description": "dimensions of the latent space of a network; null without one",
+        },
         "inertia": _NUMBER,
         "n_iter": {"type": ["integer", "null"]},
         "seconds": _about(_NUMBER, "of the best start's iterations"),
@@ -118,10 +124,12 @@ _MODEL = _object(
 )
 
 _STEP = _object(
-    "an iteration",
+    "an iteration, or an epoch of a network",
     {
         "iteration": _COUNT,
-        "inertia": _NUMBER,
+        "inertia": _about(_NUMBER, "null for networks"),
+        "loss": _about(_NUMBER, "of networks"),
+        "phase": {"type": ["string", "null"], "description": "of the training of a network"},
         "moved": _about(_COUNT, "rows that changed cluster"),
         "seconds": _NUMBER,
     },

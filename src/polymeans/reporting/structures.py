@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.inspection._models import in_latent_space
 from polymeans.inspection.cluster_table import ClusterTable
 from polymeans.metrics._contingency import normalized_information
 from polymeans.reporting.facts import finite
@@ -27,6 +28,7 @@ def structure_of(
     table: ClusterTable,
     joint: dict[tuple[int, int], NDArray[np.float64]],
     atlas: Atlas | None,
+    means: dict[str, list[int]] | None = None,
 ) -> dict[str, Any] | None:
     """The panel of a structure; None for free centroids.
 
@@ -39,13 +41,16 @@ def structure_of(
         Weight of the rows with each pair of labels, for each pair of views.
     atlas : Atlas or None
         Takes pictures of vectors, where rows are images.
+    means : dict, default=None
+        Numbers of pictures of means of rows, by the name of their grouping: shown in place of
+        protocentroids which are in other units than the rows.
 
     Returns
     -------
     dict or None
     """
     if len(getattr(model, "protocentroids_", ())) > 1:
-        return _grid(model, table, atlas)
+        return _grid(model, table, atlas, means)
     if hasattr(model, "factors_"):
         return _factors(model, list(model.factors_), "factors")
     if hasattr(model, "sparse_centroids_"):
@@ -57,15 +62,21 @@ def structure_of(
     return None
 
 
-def _grid(model: Any, table: ClusterTable, atlas: Atlas | None) -> dict[str, Any]:
+def _grid(
+    model: Any, table: ClusterTable, atlas: Atlas | None, means: dict[str, list[int]] | None
+) -> dict[str, Any]:
     sets = model.protocentroids_
     sizes = [len(part) for part in sets]
     cells = np.array([row.size for row in table.of("cells")]).reshape(sizes)
     members = []
-    for q, part in enumerate(sets):
-        pictures: list[int] = []
-        if atlas is not None and len(part) <= _MOST_MEMBERS:
-            signed = model._aggregator == "sum" and q > 0  # deviations from the first set
+    latent = in_latent_space(model)
+    drawn = atlas is not None and means is None
+    for q, part in enumerate(model._decoded_members() if latent and drawn else sets):
+        pictures = [] if means is None else means.get(f"set {q}", [])
+        if drawn and len(part) <= _MOST_MEMBERS:
+            # Later sets of sums are deviations from the first; decoded ones are whole rows.
+            signed = model._aggregator == "sum" and q > 0 and not latent
+            assert atlas is not None
             pictures = atlas.add(part, signed)
         members.append({"set": q, "size": len(part), "pictures": pictures})
     grids = []

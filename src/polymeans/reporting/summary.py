@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from polymeans._validation import check_integer
 from polymeans.codebooks.aggregation import digits_of
 from polymeans.inspection._accounts import Sample
+from polymeans.inspection._models import in_latent_space
 from polymeans.inspection._row_parts import RowParts
 from polymeans.inspection.cluster_table import ClusterTable
 from polymeans.inspection.description import Findings, look
@@ -77,14 +78,15 @@ def summarize(
     table = findings.table
     facts = model_facts(model, parts.last)
     pictures = _pictures(parts, findings, atlas)
-    structure = structure_of(parts.last, table, findings.joint, atlas)
+    means = pictures.get("centers") if parts.in_other_units else None
+    structure = structure_of(parts.last, table, findings.joint, atlas, means)
     shown = _rows_shown(table, sample)
     return {
         "schema": VERSION,
         "title": title or _title(table, facts),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": facts,
-        "versions": versions(),
+        "versions": versions(parts.last),
         "data": {
             "n_samples": parts.n_samples,
             "n_features": int(parts.last.n_features_in_),
@@ -215,7 +217,7 @@ def _pictures(parts: RowParts, findings: Findings, atlas: Atlas | None) -> dict[
 
 
 def _center_vectors(parts: RowParts, findings: Findings, number: int) -> NDArray[np.float64]:
-    """Centroids in the described features; means of the rows where they are elsewhere."""
+    """Centroids, decoded if latent, in the described features; else means of their rows."""
     part, model = findings.clusterings[number], parts.last
     if part.kind == "view":
         centers = model.centroids_per_view_[number]
@@ -223,6 +225,8 @@ def _center_vectors(parts: RowParts, findings: Findings, number: int) -> NDArray
         centers = model.cluster_centers_
     if centers is None or parts.in_other_units or part.metric == "cosine":
         return findings.sums.cluster_means(number)
+    if in_latent_space(model):
+        centers = model.decoded_centroids_
     return np.asarray(centers, dtype=np.float64)
 
 

@@ -93,10 +93,10 @@ def choose_n_clusters(
         Numbers of clusters to compare. An integer: from 2 to this. For
         :class:`KhatriRaoKMeans` the nearest sizes of a grid.
     estimator : estimator, default=None
-        What is fitted, with its other parameters: any estimator of this package,
-        :class:`sklearn.cluster.KMeans`, or a pipeline that ends with one of them, whose other
-        steps are fitted once. :class:`NonRedundantKMeans` gets as many clusters in each view. None:
-        :class:`KMeans`.
+        What is fitted, with its other parameters: any estimator of this package but networks
+        (:mod:`polymeans.deep`), :class:`sklearn.cluster.KMeans`, or a pipeline that ends with one
+        of them, whose other steps are fitted once. :class:`NonRedundantKMeans` gets as many
+        clusters in each view. None: :class:`KMeans`.
     criterion : {"auto", "elbow", "silhouette", "calinski_harabasz", "davies_bouldin", "bic", \
             "gap", "prediction_strength", "stability", "valley"}, default="auto"
         Which answer becomes ``best_``. "auto": the decision described above.

@@ -13,6 +13,7 @@ from sklearn.preprocessing import normalize
 from polymeans._validation import is_name, shown
 from polymeans.grids.sizes import balanced_sizes
 from polymeans.inspection._geometry import places_of
+from polymeans.inspection._models import in_latent_space
 from polymeans.khatri_rao import KhatriRaoKMeans
 from polymeans.nonredundant import NonRedundantKMeans
 from polymeans.transformed import TransformedKMeans
@@ -34,6 +35,13 @@ def check_clusterer(estimator: Any) -> None:
         raise TypeError(
             "estimator must be a clusterer with the parameter n_clusters or n_protocentroids, got "
             f"{shown(estimator)}. Pass an instance such as polymeans.KMeans()."
+        )
+    if in_latent_space(estimator):
+        raise TypeError(
+            "estimator must cluster all rows in the same space whatever their number of clusters, "
+            f"got {type(estimator).__name__}: each number would train a network of its own, and "
+            "distances in the latent spaces of different networks do not compare. Choose with "
+            "polymeans.KMeans(), the default, or compare polymeans.stability for a few numbers."
         )
 
 

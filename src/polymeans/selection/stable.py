@@ -19,6 +19,7 @@ from polymeans._validation import (
     check_seed,
     shown,
 )
+from polymeans.inspection._models import in_latent_space
 from polymeans.metrics.labelings import labelings_confusion
 from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
 from polymeans.selection.space import split_pipeline
@@ -145,7 +146,8 @@ def stability(
     random_state : int, RandomState instance or None, default=None
         Determines all random draws. An integer makes results repeatable.
     n_threads : int or None, default=None
-        Threads to use; the result does not depend on it.
+        Threads to use; the result does not depend on it. Networks (:mod:`polymeans.deep`), whose
+        last digits do, keep their own number if this is None.
     verbose : int, default=0
         1 logs each fit, to the logger "polymeans" at level INFO.
     progress : bool or callable, default=False
@@ -232,6 +234,8 @@ def _fitted(estimator: Any, rows: Any, seed: int, n_threads: int | None) -> Any:
     """A new estimator, fitted with another seed."""
     model = clone(estimator)
     given = {"random_state": seed, "n_threads": n_threads}
+    if n_threads is None and in_latent_space(model):
+        del given["n_threads"]  # the bits of networks depend on it: they keep their own
     model.set_params(**{name: given[name] for name in given.keys() & model.get_params().keys()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
