@@ -26,8 +26,9 @@ from polymeans.selection.criteria.elbow import find_knee
 from polymeans.selection.criteria.gap import first_sufficient, gap_statistic
 from polymeans.selection.criteria.thresholds import best_beyond, largest_above
 from polymeans.selection.halves import Agreement, averaged, compare_halves
+from polymeans.selection.pairs import Parts
 from polymeans.selection.references import N_REFERENCES, Nothing, cluster_nothing
-from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
+from polymeans.selection.sampling import check_input, draw_numbers, draw_rows, n_rows_of
 from polymeans.selection.space import (
     check_clusterer,
     has_free_centroids,
@@ -85,7 +86,8 @@ def choose_n_clusters(
     Parameters
     ----------
     X : {array-like, CSR matrix or array} of shape (n_samples, n_features) or Blocks
-        Rows. float32 stays float32; anything else becomes float64.
+        Rows. float32 stays float32; anything else becomes float64. With ``kernel="precomputed"``
+        the values of all pairs of rows, of which halves are taken in both directions.
     n_clusters : int or iterable of int, default=range(2, 21)
         Numbers of clusters to compare. An integer: from 2 to this. For
         :class:`KhatriRaoKMeans` the nearest sizes of a grid.
@@ -163,6 +165,7 @@ def choose_n_clusters(
     X, estimator = split_pipeline(X, KMeans() if estimator is None else estimator)
     check_clusterer(estimator)
     rows, names = check_input(X)
+    Parts(estimator).check(rows)
     values = _check_values(n_clusters, estimator, n_rows_of(rows))
     search = _Search(rows, values, estimator, rng, n_threads)
     n_several = sum(k > 1 for k in values)
@@ -201,7 +204,12 @@ class _Search:
     ) -> None:
         self.rows, self.values, self.rng, self.n_threads = rows, values, rng, n_threads
         self.estimator = estimator
-        self.sample = draw_rows(rows, _SAMPLE, rng)
+        self.parts = Parts(estimator)
+        self.sample = rows
+        if not self.parts.of_pairs:
+            self.sample = draw_rows(rows, _SAMPLE, rng)
+        elif n_rows_of(rows) > _SAMPLE:
+            self.sample = self.parts.take(rows, draw_numbers(n_rows_of(rows), _SAMPLE, rng))
         self.candidates = Candidates(estimator, n_threads)
         self.uses_references = is_plain(estimator) and not sp.issparse(self.sample)
         self.models: dict[int, Any] = {}
@@ -224,7 +232,7 @@ class _Search:
         divisions = []
         for _ in range(_DIVISIONS):
             division = []
-            found = compare_halves(self.sample, several, self.candidates, self.rng)
+            found = compare_halves(self.sample, several, self.candidates, self.rng, self.parts)
             for k, agreement in zip(several, found):
                 division.append(agreement)
                 steps.advance(
