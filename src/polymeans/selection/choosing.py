@@ -1,7 +1,6 @@
 """Choice of a number of clusters by several criteria."""
 
 import time
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,7 @@ from numpy.typing import NDArray
 from polymeans._progress import Progress, Steps, check_feedback
 from polymeans._validation import (
     check_choice,
-    check_integer,
     check_seed,
-    shown,
 )
 from polymeans.inspection._geometry import Places, places_of
 from polymeans.kmeans import KMeans
@@ -28,15 +25,14 @@ from polymeans.selection.criteria.thresholds import best_beyond, largest_above
 from polymeans.selection.halves import Agreement, averaged, compare_halves
 from polymeans.selection.pairs import Parts
 from polymeans.selection.references import N_REFERENCES, Nothing, cluster_nothing
-from polymeans.selection.sampling import check_input, draw_numbers, draw_rows, n_rows_of
+from polymeans.selection.sampling import check_input, n_rows_of
 from polymeans.selection.space import (
     check_clusterer,
-    has_free_centroids,
     is_cosine,
     is_plain,
-    possible_values,
     split_pipeline,
 )
+from polymeans.selection.values import check_values
 
 #: Rows of the sample in which starts are found and halves are compared.
 _SAMPLE = 10_000
@@ -166,7 +162,7 @@ def choose_n_clusters(
     check_clusterer(estimator)
     rows, names = check_input(X)
     Parts(estimator).check(rows)
-    values = _check_values(n_clusters, estimator, n_rows_of(rows))
+    values = check_values(n_clusters, estimator, n_rows_of(rows))
     search = _Search(rows, values, estimator, rng, n_threads)
     n_several = sum(k > 1 for k in values)
     n_steps = len(values) + _DIVISIONS * n_several + search.uses_references * (N_REFERENCES + 1)
@@ -205,11 +201,7 @@ class _Search:
         self.rows, self.values, self.rng, self.n_threads = rows, values, rng, n_threads
         self.estimator = estimator
         self.parts = Parts(estimator)
-        self.sample = rows
-        if not self.parts.of_pairs:
-            self.sample = draw_rows(rows, _SAMPLE, rng)
-        elif n_rows_of(rows) > _SAMPLE:
-            self.sample = self.parts.take(rows, draw_numbers(n_rows_of(rows), _SAMPLE, rng))
+        self.sample = self.parts.sample(rows, _SAMPLE, rng)
         self.candidates = Candidates(estimator, n_threads)
         self.uses_references = is_plain(estimator) and not sp.issparse(self.sample)
         self.models: dict[int, Any] = {}
@@ -316,27 +308,3 @@ class _Search:
         answers["stability"] = largest_above(values, table["stability"], _STABLE)
         answers["valley"] = largest_above(values, table["valley"], _CLEAR)
         return answers
-
-
-def _check_values(given: Any, estimator: Any, n_samples: int) -> list[int]:
-    """Numbers of clusters that can be compared, rising; one cluster comes first where it can."""
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        check_integer("n_clusters", given, 2, "From 2 to this number are compared.")
-        given = range(2, min(int(given), max(2, n_samples // 2)) + 1)
-    if isinstance(given, str | bytes) or not np.iterable(given):
-        raise TypeError(
-            f"n_clusters must be an integer or a sequence of them, got {shown(given)}. "
-            "Use range(2, 21), for example."
-        )
-    values = list(given)
-    for value in values:
-        check_integer("Each of n_clusters", value, 1)
-    # Halves of the rows have to be enough for as many clusters.
-    most = n_samples // 2
-    possible = [k for k in possible_values(estimator, [int(v) for v in values]) if k <= most]
-    if not any(k > 1 for k in possible):
-        raise ValueError(
-            f"n_clusters={shown(values)} has no number of clusters from 2 to {most}, half of the "
-            f"n_samples={n_samples} rows. Give more rows, or smaller numbers."
-        )
-    return sorted({1, *possible}) if has_free_centroids(estimator) else possible

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._validation import is_name
-from polymeans.selection.sampling import n_rows_of
+from polymeans.selection.sampling import draw_numbers, draw_rows, n_rows_of
 
 #: Parameters whose value "precomputed" says that X has a value for each pair of rows.
 _PARAMETERS = ("kernel", "metric", "affinity")
@@ -47,6 +47,13 @@ class Parts:
     def take(self, rows: Any, chosen: NDArray[np.int64]) -> Any:
         """Some rows, to be fitted."""
         return self.seen(rows[chosen], chosen)
+
+    def sample(self, rows: Any, size: int, rng: np.random.Generator) -> Any:
+        """Some rows in memory; all if there are not more."""
+        if not self.of_pairs:
+            return draw_rows(rows, size, rng)
+        n_rows = n_rows_of(rows)
+        return rows if n_rows <= size else self.take(rows, draw_numbers(n_rows, size, rng))
 
     def seen(self, rows: Any, fitted: NDArray[np.int64]) -> Any:
         """Rows as a model sees them that was fitted to the rows ``fitted`` only."""
