@@ -6,7 +6,9 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from email import message_from_string
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -82,8 +84,65 @@ def test_the_wheel_works_where_it_is_installed(built, tmp_path):
     assert done.stdout.split() == ["KMeans", "True"]
 
 
+# --- the long description ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def with_addresses():
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        from long_description import with_addresses
+    finally:
+        sys.path.pop(0)
+    return with_addresses
+
+
+def test_the_long_description_has_absolute_links(built):
+    """An index shows it without the files beside it."""
+    with zipfile.ZipFile(built[1]) as archive:
+        name = f"polymeans-{polymeans.__version__}.dist-info/METADATA"
+        wheel = message_from_string(archive.read(name).decode())
+    with tarfile.open(built[0]) as archive:
+        (name,) = (name for name in archive.getnames() if name.endswith("/PKG-INFO"))
+        sdist = message_from_string(archive.extractfile(name).read().decode())
+    assert wheel["Description-Content-Type"] == "text/markdown"
+    description, readme = wheel.get_payload(), (ROOT / "README.md").read_text(encoding="utf-8")
+    assert description.strip() == sdist.get_payload().strip()
+    links = re.findall(r"\]\(([^)#]+)\)", description)
+    given = re.findall(r"\]\(([^)#]+)\)", readme)
+    assert len(links) == len(given) > 10
+    hosts = {urlsplit(url).netloc for url in PROJECT["urls"].values()}
+    base = PROJECT["urls"]["Changelog"].removesuffix("CHANGELOG.md")
+    for link, relative in zip(links, given):
+        assert urlsplit(link).netloc in hosts
+        assert (ROOT / relative).exists()
+        kind = base.replace("/blob/", "/raw/") if relative.endswith(".png") else base
+        assert link == kind + relative
+    # All the rest is the file.
+    for link, relative in zip(links, given):
+        description = description.replace(f"]({link})", f"]({relative})")
+    assert description.strip() == readme.strip()
+
+
+def test_only_relative_links_are_completed(with_addresses):
+    base = "https://host/p/blob/main/"
+    text = (
+        "[a](docs/a.rst), [b](https://x.y/z), [c](#here), [d](mailto:a@b.c)\n"
+        "![two\nlines](docs/p.png) [![badge](./b.svg)](LICENSE)\n"
+        "```python\nf[0](x)\n```\n[e](f.md)\n"
+    )
+    assert with_addresses(text, base + "CHANGELOG.md") == (
+        f"[a]({base}docs/a.rst), [b](https://x.y/z), [c](#here), [d](mailto:a@b.c)\n"
+        f"![two\nlines](https://host/p/raw/main/docs/p.png) "
+        f"[![badge](https://host/p/raw/main/b.svg)]({base}LICENSE)\n"
+        f"```python\nf[0](x)\n```\n[e]({base}f.md)\n"
+    )
+    with pytest.raises(ValueError, match="must end with"):
+        with_addresses(text, "https://host/p/changes")
+
+
 def test_the_version_has_one_place():
-    assert PROJECT["dynamic"] == ["version"]
+    assert "version" in PROJECT["dynamic"]
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE).group(1) == polymeans.__version__
 

@@ -238,7 +238,7 @@ def test_columns_may_be_missing_mixed_and_many():
     ("options", "words"),
     [
         ({"y": [1, 2]}, "one value for each of 240 rows"),
-        ({"y": np.arange(N_ROWS)}, "240 distinct values"),
+        ({"y": np.arange(N_ROWS).astype(str)}, "240 distinct values"),
         ({"feature_names": ["a"]}, "one entry for each of 7 features"),
         ({"n_features": -1}, "n_features must be"),
         ({"n_rows": 1.5}, "n_rows must be"),

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib.figure import Figure
+from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import silhouette_score
 from sklearn.pipeline import make_pipeline
@@ -20,6 +21,7 @@ from polymeans import (
     choose_n_clusters,
     compare,
 )
+from polymeans.blocks import from_sequence
 from polymeans.inspection import (
     ClusterMapDisplay,
     ClusterSizesDisplay,
@@ -176,3 +178,45 @@ def test_new_figures_are_laid_out_so_that_nothing_is_clipped():
     ):
         assert type(figure.get_layout_engine()).__name__ == "ConstrainedLayoutEngine"
         plt.close(figure)
+
+
+# --- the elbow of an estimator -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KMeans(metric="cosine"),
+        KhatriRaoKMeans((2, 2), effort=0.05),
+        make_pipeline(StandardScaler(), KMeans(3)),
+        OtherKMeans(n_init=1),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_an_elbow_is_that_of_the_choice(estimator):
+    choice = choose_n_clusters(X, [2, 3, 4, 6], estimator=estimator, random_state=0)
+    display = ElbowDisplay.from_estimator(estimator, X, [2, 3, 4, 6], random_state=0, ax=axes())
+    np.testing.assert_array_equal(display.n_clusters, choice.table_["n_clusters"])
+    np.testing.assert_allclose(display.inertia, choice.table_["inertia"])
+    assert display.knee == choice.choices_["elbow"]
+    assert display.ax_.get_ylabel() == "inertia"
+
+
+def test_an_elbow_of_a_fitted_model_and_of_blocks():
+    model = KMeans(5, random_state=0).fit(X)
+    display = ElbowDisplay.from_estimator(model, pd.DataFrame(X), 5, random_state=0, ax=axes())
+    assert display.n_clusters.tolist() == [1, 2, 3, 4, 5]
+    assert model.n_clusters == 5
+    again = ElbowDisplay.from_estimator(
+        model, from_sequence(X, block_rows=60), 5, random_state=0, ax=axes()
+    )
+    np.testing.assert_allclose(again.inertia, display.inertia)
+
+
+def test_an_elbow_needs_a_clusterer_and_numbers():
+    with pytest.raises(TypeError, match="estimator must be a clusterer"):
+        ElbowDisplay.from_estimator(StandardScaler(), X)
+    with pytest.raises(ValueError, match="n_clusters="):
+        ElbowDisplay.from_estimator(KMeans(), X, [500])
+    with pytest.raises(ValueError, match="n_threads"):
+        ElbowDisplay.from_estimator(KMeans(), X, 4, n_threads=0)

@@ -3,8 +3,12 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from polymeans import (
     KhatriRaoKMeans,
@@ -15,6 +19,7 @@ from polymeans import (
     TransformedKMeans,
     memory_estimate,
 )
+from polymeans.blocks import from_sequence
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -93,10 +98,33 @@ def test_a_number_is_kmeans():
     assert "rows 80.0 kB" in str(estimate)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_stand_for_their_shape(dtype):
+    X = np.zeros((300, 10), dtype=dtype)
+    X[:, 0] = 1.0
+    expected = memory_estimate(X.shape, 4, dtype=dtype)
+    for rows in (X, pd.DataFrame(X), pl.DataFrame(X)):
+        assert memory_estimate(rows, 4) == expected
+    assert memory_estimate(X, 4, dtype="float32") == memory_estimate(X.shape, 4, dtype="float32")
+    assert memory_estimate([300, 10], 4, dtype=dtype) == expected
+    sparse = sp.csr_array(X)
+    assert memory_estimate(sparse, 4) == memory_estimate(X.shape, 4, dtype=dtype, density=0.1)
+    assert memory_estimate(pd.DataFrame({"a": [1, 2], "b": [1.0, 2.0]})) == memory_estimate((2, 2))
+
+
+def test_the_last_step_of_a_pipeline_counts():
+    model = make_pipeline(StandardScaler(), KMeans(5))
+    assert memory_estimate((1000, 10), model) == memory_estimate((1000, 10), KMeans(5))
+    with pytest.raises(TypeError, match=r"a Pipeline that ends with one.*got Standard"):
+        memory_estimate((1000, 10), make_pipeline(StandardScaler()))
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
         ((5,), {}, "shape must be"),
+        ((np.zeros(5),), {}, "shape must be"),
+        ((from_sequence(np.zeros((5, 2))),), {}, "rows that are read in parts"),
         (((5, 0),), {}, r"shape\[1\] must be"),
         (((5, 5), 0), {}, "estimator must be"),
         (((5, 5), "KMeans"), {}, "estimator must be one of"),

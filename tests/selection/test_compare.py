@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import adjusted_rand_score
 
 from polymeans import compare
 from polymeans.blocks import from_sequence
 from polymeans.datasets import make_documents, make_stick_figures
-from polymeans.selection.comparison import RECORD, Comparison, pareto, recommend
+from polymeans.selection.comparison import RECORD, Comparison, pareto
+from polymeans.selection.recommendation import recommend
 from polymeans.selection.structures import bytes_of
 
 
@@ -103,6 +104,15 @@ def lines(*values):
         line["structure"], line["equal"] = name, "k"
         line["n_parameters"], line["inertia"] = numbers, inertia
         line["n_bytes"] = 8 * numbers
+        line["stability"] = np.nan
+    return table
+
+
+def stable_lines(*values):
+    """The same with bytes and stability."""
+    table = lines(*(value[:3] for value in values))
+    for line, (*_, n_bytes, stability) in zip(table, values):
+        line["n_bytes"], line["stability"] = n_bytes, stability
     return table
 
 
@@ -114,10 +124,66 @@ def test_recommendations():
     assert recommend(lines())[0] is None
 
 
+@pytest.mark.parametrize(
+    ("line", "chosen"),
+    [
+        (("A", 100, 9.0, 800, 0.9), 1),
+        (("A", 100, 9.0, 1371, 0.9), 0),  # more bytes
+        (("A", 100, 7.0, 1371, 0.9), 0),  # three quarters more bytes for a third less inertia
+        (("A", 100, 4.0, 1371, 0.9), 1),
+        (("A", 100, 9.0, 800, 0.7), 0),  # less stable
+        (("A", 100, 7.9, 800, 0.7), 1),
+        (("A", 50, 10.2, 800, 0.7), 0),
+        (("A", 50, 10.2, 900, 0.9), 0),
+        (("A", 50, 10.2, 800, 0.85), 1),
+        (("A", 50, 10.2, 800, np.nan), 1),  # not known
+    ],
+)
+def test_large_and_unstable_structures_are_passed_over(line, chosen):
+    at, reason = recommend(stable_lines(("KMeans", 100, 10.0, 800, 0.9), line))
+    assert at == chosen
+    assert ("without more bytes or clearly less stable" in reason) == (chosen == 0)
+    assert "no structure is stable" not in reason
+
+
+def test_when_nothing_is_stable_it_is_said():
+    table = stable_lines(("KMeans", 100, 10.0, 800, 0.03), ("A", 50, 10.0, 400, 0.4))
+    at, reason = recommend(table)
+    assert at == 1
+    assert "no structure is stable" in reason
+    assert "0.40 at most" in reason
+    assert "choose_n_clusters" in reason
+    table["stability"] = [0.03, 0.76]
+    assert recommend(table)[1].endswith("at +0.0% inertia")
+    table["stability"] = [0.76, 0.70]
+    assert recommend(table)[1].endswith("with other seeds its clusters differ, stability 0.70")
+    table["stability"] = np.nan
+    assert "stable" not in recommend(table)[1]
+
+
+def test_noise_is_not_taken_for_structure():
+    X = np.random.default_rng(0).normal(size=(400, 10))
+    result = compare(X, 20, n_runs=2, random_state=0, n_threads=1)
+    assert result.table_["stability"][0] < 0.5
+    assert "no structure is stable" in str(result)
+    assert "choose_n_clusters" in result._repr_html_()
+
+
+def test_flowers_are_not_stored_in_more_bytes():
+    result = compare(load_iris().data, 3, random_state=0, n_threads=1)
+    chosen = result.table_[
+        [f"{a}/{b}" for a, b in result.table_[["structure", "equal"]].tolist()].index(result.best_)
+    ]
+    assert chosen["n_bytes"] <= result.table_["n_bytes"][0]
+    assert chosen["stability"] >= result.table_["stability"][0] - 0.1
+
+
 def test_what_there_is_no_time_for_is_left_out():
     result = compare(load_digits().data, 16, budget=1e-3, random_state=0)
     assert result.table_["structure"].tolist() == ["KMeans"]
-    assert result.n_samples_ < 1797
+    assert result.n_samples_ < result.n_given_ == 1797
+    for text in (str(result), result._repr_html_()):
+        assert f", on {result.n_samples_} of 1797 rows" in text
     assert len(result.skipped_) >= 8
     assert set(result.skipped_.values()) == {"no time left"}
     assert "not compared:" in str(result)
@@ -127,7 +193,17 @@ def test_what_there_is_no_time_for_is_left_out():
 def test_a_long_budget_changes_nothing_but_the_effort(figures):
     result = compare(figures[:150], 4, budget=1e6, n_runs=1, random_state=0)
     assert not result.skipped_
-    assert result.n_samples_ == 150
+    assert result.n_samples_ == result.n_given_ == 150
+    assert "of 150 rows" not in str(result)
+
+
+def test_a_sample_of_many_rows_is_named(figures, monkeypatch):
+    from polymeans.selection import comparing
+
+    monkeypatch.setattr(comparing, "_SAMPLE", 60)
+    for X in (figures[:90], from_sequence(figures[:90])):
+        result = compare(X, 3, budget=1e-3, n_runs=1, random_state=0, n_threads=1)
+        assert "on 60 of 90 rows" in str(result)
 
 
 def test_kinds_of_rows(figures):

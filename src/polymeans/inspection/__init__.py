@@ -20,9 +20,9 @@ from polymeans.inspection.cluster_table import (
     ClusteringSummary,
     ClusterRow,
     ClusterTable,
-    Crosstab,
     FeatureDifference,
 )
+from polymeans.inspection.compared_columns import ColumnMeans, Crosstab
 from polymeans.inspection.comparison_display import ComparisonDisplay
 from polymeans.inspection.curves import plot_objective, plot_operations, plot_tradeoff
 from polymeans.inspection.elbow_display import ElbowDisplay
@@ -49,6 +49,7 @@ __all__ = [
     "ClusterSizesDisplay",
     "ClusterTable",
     "ClusteringSummary",
+    "ColumnMeans",
     "ComparisonDisplay",
     "ConvergenceDisplay",
     "Crosstab",

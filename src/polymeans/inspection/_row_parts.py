@@ -3,6 +3,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ class RowParts:
             X, sample_weight = on_dask().as_blocks(X), _in_memory(sample_weight)
         self.in_blocks = is_blocks(X)
         self.frame_library = _library_of(X)
+        #: Index of a pandas frame, if it says more than the position.
+        self.index = _index_of(X)
         #: Whether features are those that were given, although a Pipeline changes them.
         self.as_given = self._front is None
         self._X, self._sample_weight = X, sample_weight
@@ -197,3 +200,10 @@ def _library_of(X: Any) -> str | None:
     """The library of a frame."""
     top = type(X).__module__.partition(".")[0]
     return top if top in ("pandas", "polars") else None
+
+
+def _index_of(X: Any) -> Any:
+    """Index of a pandas frame; None if it counts rows from zero, and for other rows."""
+    if _library_of(X) != "pandas" or not hasattr(X, "index"):
+        return None
+    return None if X.index.equals(import_module("pandas").RangeIndex(len(X))) else X.index

@@ -2,25 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from html import escape
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polymeans._validation import check_choice
+from polymeans.inspection._names import one_line
+from polymeans.inspection._table_output import html_of, text_of
+from polymeans.inspection.compared_columns import ColumnMeans, Crosstab
 
 LIBRARIES = ("pandas", "polars")
 
 #: Fields of a row that have several values.
 _LISTS = ("features", "representatives", "suspects")
-
-#: Features of a cluster in a line of text.
-_SHOWN_FEATURES = 3
-
-#: Characters of a feature's name in a line of text.
-_LONGEST_NAME = 24
 
 
 @dataclass(frozen=True)
@@ -130,46 +125,6 @@ class ClusterRow:
 
 
 @dataclass(frozen=True)
-class Crosstab:
-    """Rows of each cluster with each value of a column.
-
-    Parameters
-    ----------
-    clustering : str
-        Which grouping.
-    column : str
-        Name of the column.
-    values : tuple of str
-        Its values, sorted; missing ones last, as "missing".
-    weights : ndarray of shape (n_clusters, n_values)
-        Total weight of the rows; their number without weights.
-
-    See Also
-    --------
-    polymeans.describe : Makes one for each column of ``y``.
-    polymeans.metrics.purity : How much clusters and classes agree, as a number.
-
-    Examples
-    --------
-    >>> from polymeans import KMeans, describe
-    >>> from sklearn.datasets import load_iris
-    >>> iris = load_iris()
-    >>> model = KMeans(3, n_init=10, random_state=0).fit(iris.data)
-    >>> table = describe(model, iris.data, iris.feature_names, iris.target_names[iris.target])
-    >>> crosstab = table.crosstabs[0]
-    >>> crosstab.values
-    ('setosa', 'versicolor', 'virginica')
-    >>> crosstab.weights.astype(int).tolist()
-    [[0, 48, 14], [50, 0, 0], [0, 2, 36]]
-    """
-
-    clustering: str
-    column: str
-    values: tuple[str, ...]
-    weights: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
 class ClusteringSummary:
     """What is said about one grouping of the rows.
 
@@ -242,11 +197,16 @@ class ClusterTable:
     n_samples : int
         Number of rows that were described.
     crosstabs : tuple of Crosstab
-        One for each grouping and each given column.
+        One for each grouping and each given column of values that can be counted.
     notes : tuple of str
         What could not be said, and why.
     frame_library : str or None
         Library of the frame that was described.
+    means : tuple of ColumnMeans
+        One for each grouping and each given column of many different numbers.
+    index_labels : dict of int to object
+        Labels of the listed rows in the index of the described pandas frame, by row number; empty
+        if that index counts rows from zero, or there is none.
 
     See Also
     --------
@@ -274,6 +234,8 @@ class ClusterTable:
     crosstabs: tuple[Crosstab, ...] = ()
     notes: tuple[str, ...] = ()
     frame_library: str | None = field(default=None, repr=False)
+    means: tuple[ColumnMeans, ...] = ()
+    index_labels: dict[int, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -308,6 +270,8 @@ class ClusterTable:
         content = asdict(self)
         for crosstab in content["crosstabs"]:
             crosstab["weights"] = crosstab["weights"].tolist()
+        labels = self.index_labels.items()
+        content["index_labels"] = {str(number): str(label) for number, label in labels}
         return content
 
     def to_frame(self, library: str | None = None) -> Any:
@@ -322,7 +286,9 @@ class ClusterTable:
         Returns
         -------
         frame : DataFrame
-            Features are text; representatives and suspects are lists of row numbers.
+            Features are text; representatives and suspects are lists of row numbers. If the
+            described frame has an index of its own, "representatives_index" and "suspects_index"
+            have the labels of the same rows there.
         """
         return _make_frame(library or self.frame_library, self._columns())
 
@@ -344,7 +310,10 @@ class ClusterTable:
         """
         names = tuple(dict.fromkeys(part.column for part in self.crosstabs))
         if not names:
-            raise ValueError("There is no crosstab: pass y to describe, a label for each row.")
+            raise ValueError(
+                "There is no crosstab: pass y to describe, a label for each row. Many different "
+                "numbers are averaged instead, see the attribute means."
+            )
         if column is None:
             column = names[0]
         check_choice("column", column, names)
@@ -361,97 +330,24 @@ class ClusterTable:
     def _columns(self) -> dict[str, list[Any]]:
         names = [name for name in ClusterRow.__dataclass_fields__ if name not in _LISTS]
         columns = {name: [getattr(row, name) for row in self.rows] for name in names}
-        columns["features"] = [feature_text(row, len(row.features)) for row in self.rows]
+        columns["features"] = [
+            ", ".join(f"{one_line(part.name)} {part.difference:+.1f}" for part in row.features)
+            for row in self.rows
+        ]
         columns["representatives"] = [list(row.representatives) for row in self.rows]
         columns["suspects"] = [list(row.suspects) for row in self.rows]
+        if self.index_labels:
+            for name in ("representatives", "suspects"):
+                columns[f"{name}_index"] = [
+                    [self.index_labels[number] for number in numbers] for numbers in columns[name]
+                ]
         return columns
 
     def __str__(self) -> str:
-        lines = []
-        for part in self.clusterings:
-            lines += [self._sentence(part), *_aligned(self._cells(part)), ""]
-        return "\n".join([*lines, *self.notes]).rstrip()
+        return text_of(self)
 
     def _repr_html_(self) -> str:
-        parts = ['<div style="overflow-x:auto">']
-        for part in self.clusterings:
-            header, *body = self._cells(part)
-            parts.append(f"<table><caption>{escape(self._sentence(part))}</caption><thead><tr>")
-            parts += [f'<th scope="col">{escape(cell)}</th>' for cell in header]
-            parts.append("</tr></thead><tbody>")
-            for cells in body:
-                line = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-                parts.append(f"<tr>{line}</tr>")
-            parts.append("</tbody></table>")
-        parts += [f"<p>{escape(note)}</p>" for note in self.notes]
-        return "".join([*parts, "</div>"])
-
-    def _sentence(self, part: ClusteringSummary) -> str:
-        kinds = {"clusters": "clusters", "cells": "cells", "view": "clusters", "set": "members"}
-        what = kinds[part.kind] if part.n_clusters != 1 else kinds[part.kind][:-1]
-        named = "" if part.kind in ("clusters", "cells") else f"{part.name}: "
-        quality = ""
-        if part.silhouette is not None:
-            quality = f", simplified silhouette {part.silhouette:.2f}"
-        return (
-            f"{self.model}: {named}{self.n_samples} rows in {part.n_clusters} {what}, "
-            f"{part.metric} distances {part.space}{quality}"
-        )
-
-    def _cells(self, part: ClusteringSummary) -> list[list[str]]:
-        header = ["cluster", "size", "share", "spread", "separation", "silhouette"]
-        cells = [[*header, "features", "nearest rows", "farthest rows"]]
-        for row in self.of(part.name):
-            cells.append(
-                [
-                    row.title,
-                    str(row.size),
-                    f"{row.share:.1%}",
-                    f"{row.spread:.3g}",
-                    f"{row.separation:.3g}" + (f" to {row.nearest}" if row.nearest >= 0 else ""),
-                    f"{row.silhouette:.2f}",
-                    feature_text(row, _SHOWN_FEATURES),
-                    " ".join(map(str, row.representatives[:3])),
-                    " ".join(map(str, row.suspects[:3])),
-                ]
-            )
-        return cells
-
-
-def feature_text(row: ClusterRow, n: int) -> str:
-    """Features in a line: names, and by how many standard deviations they differ.
-
-    Parameters
-    ----------
-    row : ClusterRow
-    n : int
-        Features at most.
-
-    Returns
-    -------
-    str
-    """
-    shown = [f"{_one_line(feature.name)} {feature.difference:+.1f}" for feature in row.features[:n]]
-    return ", ".join(shown)
-
-
-def _one_line(name: str) -> str:
-    """A name without line breaks and control characters, cut if it is long."""
-    name = "".join(character if character.isprintable() else " " for character in name)
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-
-
-def _aligned(cells: list[list[str]]) -> list[str]:
-    """Lines of a table, numbers to the right and text to the left."""
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    numbers = {1, 2, 3, 5}
-    return [
-        "  ".join(
-            cell.rjust(width) if place in numbers else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(line, widths))
-        ).rstrip()
-        for line in cells
-    ]
+        return html_of(self)
 
 
 def _make_frame(library: str | None, columns: dict[str, list[Any]]) -> Any:

@@ -14,14 +14,15 @@ from polymeans.codebooks.aggregation import digits_of
 from polymeans.inspection._accounts import Extremes, FeatureSums, Sample
 from polymeans.inspection._columns import Column, columns_of
 from polymeans.inspection._geometry import Clustering, geometry_of
+from polymeans.inspection._named_column import take_column
 from polymeans.inspection._row_parts import RowParts
 from polymeans.inspection.cluster_table import (
     ClusteringSummary,
     ClusterRow,
     ClusterTable,
-    Crosstab,
     FeatureDifference,
 )
+from polymeans.inspection.compared_columns import ColumnMeans, Crosstab
 from polymeans.metrics.centroid_quality import CentroidQuality, QualityAccount
 
 
@@ -60,9 +61,11 @@ def describe(
     feature_names : sequence of str, default=None
         Names of the features. None: the columns of a frame, what the Pipeline or the fit knows,
         else numbers.
-    y : array-like of shape (n_samples,), frame or dict, default=None
+    y : array-like of shape (n_samples,), frame, dict or str, default=None
         A column to compare with, such as known classes, or several named ones; each gives a
-        crosstab.
+        crosstab. A column of more than 30 different numbers gives their mean and standard deviation
+        in each cluster (pass codes of so many classes as text). A name: that column of the frame X,
+        if the model was not fitted to it.
     n_features : int, default=5
         Features of each cluster to list. Dense rows: those whose mean differs most from that of all
         rows, in standard deviations. CSR rows: those whose mean exceeds that of all rows most.
@@ -100,6 +103,7 @@ def describe(
     """
     check_integer("n_features", n_features, 0)
     check_integer("n_rows", n_rows, 0)
+    X, y = take_column(model, X, y)
     parts = RowParts(model, X, feature_names, sample_weight)
     return look(parts, y, n_features, n_rows).table
 
@@ -142,7 +146,7 @@ def look(
     accounts = [QualityAccount(part.centers, part.metric) for part in clusterings]
     extremes = [Extremes(k, n_rows) for k in sizes]
     counts = [np.zeros(k, dtype=np.int64) for k in sizes]
-    tables = [[np.zeros((k, len(column.values))) for column in columns] for k in sizes]
+    tables = [[np.zeros((k, column.width)) for column in columns] for k in sizes]
     sums = FeatureSums(parts.n_described, sizes, parts.is_sparse)
     joint = {(a, b): np.zeros((sizes[a], sizes[b])) for a, b in combinations(range(len(sizes)), 2)}
     with closing(iter(parts)) as stream:
@@ -191,6 +195,7 @@ class _Writer:
         self._rows: list[ClusterRow] = []
         self._summaries: list[ClusteringSummary] = []
         self._crosstabs: list[Crosstab] = []
+        self._means: list[ColumnMeans] = []
 
     def add(
         self,
@@ -218,7 +223,11 @@ class _Writer:
             )
         )
         for column, table in zip(self._columns, tables):
-            self._crosstabs.append(Crosstab(part.name, column.name, column.values, table))
+            found = column.result(part.name, table)
+            if isinstance(found, Crosstab):
+                self._crosstabs.append(found)
+            else:
+                self._means.append(found)
         total = float(quality.weight.sum())
         features = self._features(number, merged)
         nearest, farthest = extremes.rows_of(merged)
@@ -294,7 +303,16 @@ class _Writer:
             tuple(self._crosstabs),
             tuple(notes),
             parts.frame_library,
+            tuple(self._means),
+            self._index_labels(),
         )
+
+    def _index_labels(self) -> dict[int, Any]:
+        index = self._parts.index
+        if index is None:
+            return {}
+        listed = {number for row in self._rows for number in (*row.representatives, *row.suspects)}
+        return {number: index[number] for number in sorted(listed)}
 
 
 def _summed(table: NDArray[Any], merged: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """The curve of inertia over the number of clusters, and its knee."""
 
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -76,6 +77,60 @@ class ElbowDisplay(Display):
         table = choice.table_
         knee = choice.choices_["elbow"]
         return cls(table["n_clusters"], table["inertia"], knee).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        n_clusters: Any = range(2, 21),
+        *,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Fit every number of clusters and draw the inertia.
+
+        The curve is that of :func:`polymeans.choose_n_clusters`, whose other criteria are not
+        computed.
+
+        Parameters
+        ----------
+        estimator : estimator
+            What is fitted, with its other parameters; it is not changed and need not be fitted. Any
+            estimator of this package, :class:`sklearn.cluster.KMeans`, or a Pipeline that ends with
+            one of them, whose other steps are fitted once.
+        X : {array-like, CSR matrix or array} of shape (n_samples, n_features) or Blocks
+            Rows.
+        n_clusters : int or iterable of int, default=range(2, 21)
+            Numbers of clusters; one cluster is added for free centroids. An integer: from 2 to
+            this.
+        random_state : int, RandomState instance or None, default=None
+            Determines all random draws. An integer makes results repeatable.
+        n_threads : int or None, default=None
+            Threads to use; the result does not depend on it.
+        ax : matplotlib Axes, default=None
+            Where to draw. None: on new axes.
+
+        Returns
+        -------
+        display : ElbowDisplay
+            The display, drawn.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from polymeans import KMeans
+        >>> from polymeans.inspection import ElbowDisplay
+        >>> from sklearn.datasets import make_blobs
+        >>> X, _ = make_blobs(200, centers=3, cluster_std=0.5, random_state=0)
+        >>> ax = Figure().add_subplot()
+        >>> ElbowDisplay.from_estimator(KMeans(), X, 6, random_state=0, ax=ax).knee
+        3
+        """
+        # Choices stand above pictures, so they are imported when one is asked for.
+        curve = import_module("polymeans.selection.inertia_curve").inertia_curve
+        return cls(*curve(estimator, X, n_clusters, random_state, n_threads)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw the curve.

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from polymeans._validation import check_integer, check_positive
+from polymeans._validation import check_integer, check_positive, shown
 from polymeans.engine.assignment import _FEW_DENSE
 from polymeans.engine.dense_assigners import _BOUND_BYTES, _BOUND_BYTES_LIMIT
+from polymeans.inspection._about_rows import about_rows
 from polymeans.inspection._models import in_latent_space
 
 #: Bytes that are kept for each row in any fit: weights, norms, labels before and after.
@@ -72,10 +73,10 @@ class MemoryEstimate:
 
 
 def memory_estimate(
-    shape: tuple[int, int],
+    shape: Any,
     estimator: Any = 8,
     *,
-    dtype: Any = "float64",
+    dtype: Any = None,
     density: float | None = None,
 ) -> MemoryEstimate:
     """Bytes that rows, a fit and its model take, before anything is allocated.
@@ -92,16 +93,19 @@ def memory_estimate(
 
     Parameters
     ----------
-    shape : tuple of int
-        Numbers of rows and features.
+    shape : tuple of int, array, sparse matrix or frame
+        Numbers of rows and features, or rows that have them. Rows are not looked into.
     estimator : estimator or int, default=8
         What will be fitted, with its parameters; a number stands for
-        :class:`KMeans` with as many clusters.
-    dtype : dtype, default="float64"
+        :class:`KMeans` with as many clusters. Of a Pipeline the last step counts: ``shape`` is that
+        of the rows which this step gets, and what the other steps allocate is not known.
+    dtype : dtype or None, default=None
         Of the rows as they are clustered: float32 stays, other numbers become float64. A copy that
-        such a conversion takes is not counted.
+        such a conversion takes is not counted. None: that of the rows, if rows are given; else
+        float64.
     density : float or None, default=None
-        Share of the entries that are stored, for CSR rows. None: dense rows.
+        Share of the entries that are stored, for CSR rows. None: that of a sparse matrix, if one is
+        given; else dense rows.
 
     Returns
     -------
@@ -122,13 +126,19 @@ def memory_estimate(
     >>> print(memory_estimate((1_000_000, 10_000), 100, density=0.005))
     rows 604 MB, a fit adds 929 MB at its peak, the model keeps 12.0 MB
     """
+    if not isinstance(shape, tuple | list):
+        shape, own_dtype, own_density = about_rows(shape)
+        dtype = own_dtype if dtype is None else dtype
+        density = own_density if density is None else density
     n, d = _check_shape(shape)
+    if hasattr(estimator, "steps"):  # a Pipeline
+        estimator = estimator.steps[-1][1]
     if isinstance(estimator, int | np.integer) and not isinstance(estimator, bool):
         from polymeans.kmeans import KMeans
 
         check_integer("estimator", estimator, 1, "A number stands for KMeans of so many clusters.")
         estimator = KMeans(int(estimator))
-    size = 4 if np.dtype(dtype) == np.float32 else 8
+    size = 4 if np.dtype("float64" if dtype is None else dtype) == np.float32 else 8
     rows = _Rows(n, d, size, None if density is None else _check_density(density))
     structure = _structure(estimator, d)
     fit = _FITS[structure.kind](rows, structure, estimator)
@@ -192,8 +202,8 @@ def _structure(estimator: Any, d: int) -> _Structure:
     known["TransformedKMeans"] = "space"
     if name not in known:
         raise TypeError(
-            f"estimator must be one of polymeans' or a number of clusters, got {name}. Nothing is "
-            "known about the memory of others."
+            "estimator must be one of polymeans', a Pipeline that ends with one, or a number of "
+            f"clusters, got {name}. Nothing is known about the memory of others."
         )
     k = int(estimator.n_clusters)
     return _Structure(known[name], k, k, k * d)
@@ -285,7 +295,8 @@ def _check_shape(shape: Any) -> tuple[int, int]:
         n, d = shape
     except (TypeError, ValueError):
         raise TypeError(
-            f"shape must be the numbers of rows and features, as in (1000, 20), got {shape!r}."
+            f"shape must be the numbers of rows and features, as in (1000, 20), or rows that have "
+            f"them, got {shown(shape)}."
         ) from None
     check_integer("shape[0]", n, 1)
     check_integer("shape[1]", d, 1)

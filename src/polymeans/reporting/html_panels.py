@@ -176,7 +176,7 @@ def _curve(
 
 
 def crosstabs(summary: dict[str, Any], detail: Any) -> Markup | None:
-    """Rows of each cluster with each value of the given columns; None without any.
+    """Counts of values, or means of numbers, of the given columns; None without any.
 
     Parameters
     ----------
@@ -193,9 +193,11 @@ def crosstabs(summary: dict[str, Any], detail: Any) -> Markup | None:
             continue
         for each in part["crosstabs"]:
             tables.append(_crosstab(part, each, detail.clusters))
+        for each in part["means"]:
+            tables.append(_means(part, each, detail.clusters))
     if not tables:
         return None
-    words = "Each row of a table adds up to its cluster; dark places have most of it."
+    words = "Each row of counts adds up to its cluster; dark places have most of it."
     return card("Beside known columns", tag("p", words), tag("div", tables, cls="several"))
 
 
@@ -223,6 +225,31 @@ def _crosstab(part: dict[str, Any], content: dict[str, Any], most_rows: int) -> 
         cls="grid",
     )
     return scroll(table, "Crosstab")
+
+
+def _means(part: dict[str, Any], content: dict[str, Any], most_rows: int) -> Markup:
+    """Mean and standard deviation of each cluster, and of all rows in the last line."""
+    found = zip(part["clusters"], content["means"], content["deviations"])
+    lines = [(row["title"], mean, deviation) for row, mean, deviation in list(found)[:most_rows]]
+    lines.append(("all rows", content["overall_mean"], content["overall_deviation"]))
+    name = user_text(clipped(content["column"]))
+    table = tag(
+        "table",
+        tag("caption", part["name"].capitalize(), " and ", name),
+        tag(
+            "thead",
+            tag("tr", tag("td"), [tag("th", head, scope="col") for head in ("mean", "deviation")]),
+        ),
+        tag(
+            "tbody",
+            [
+                tag("tr", tag("th", title, scope="row"), tag("td", short(a)), tag("td", short(b)))
+                for title, a, b in lines
+            ],
+        ),
+        cls="grid",
+    )
+    return scroll(table, "Means")
 
 
 def fitted(summary: dict[str, Any]) -> Markup:

@@ -117,6 +117,14 @@ def _clustering(part: dict[str, Any]) -> list[str]:
             for row, weights in zip(part["clusters"], each["weights"])
         ]
         lines += _table(["cluster", *(plain(value) for value in each["values"])], counts)
+    for each in part["means"]:
+        lines += [f"### {plain(each['column'])}", ""]
+        moments = [
+            [plain(row["title"]), short(mean), short(deviation)]
+            for row, mean, deviation in zip(part["clusters"], each["means"], each["deviations"])
+        ]
+        overall = ["all rows", short(each["overall_mean"]), short(each["overall_deviation"])]
+        lines += _table(["cluster", "mean", "standard deviation"], [*moments, overall])
     return lines
 
 

@@ -163,9 +163,11 @@ def report(
     feature_names : sequence of str, default=None
         Names of the features. None: the columns of a frame, what the Pipeline or the fit knows,
         else numbers.
-    y : array-like of shape (n_samples,), frame or dict, default=None
+    y : array-like of shape (n_samples,), frame, dict or str, default=None
         A column to compare with, such as known classes, or several named ones; each gives a
-        crosstab.
+        crosstab. A column of more than 30 different numbers gives their mean and standard deviation
+        in each cluster (pass codes of so many classes as text). A name: that column of the frame X,
+        if the model was not fitted to it.
     image_shape : tuple of int, default=None
         Rows are images of (height, width), or (height, width, 3) for colors: centroids and rows
         are shown as such, large values bright.

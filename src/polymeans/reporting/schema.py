@@ -63,6 +63,18 @@ _CROSSTAB = _object(
     {"column": _TEXT, "values": _list(_TEXT), "weights": _list(_list({"type": "number"}))},
 )
 
+_MEANS = _object(
+    "mean and spread of a column of numbers in each cluster; null in clusters without a number",
+    {
+        "column": _TEXT,
+        "means": _list(_NUMBER),
+        "deviations": _list(_NUMBER),
+        "missing": _about(_list({"type": "number"}), "weight of the rows without a finite number"),
+        "overall_mean": _NUMBER,
+        "overall_deviation": _NUMBER,
+    },
+)
+
 _CLUSTERING = _object(
     "one grouping of the rows",
     {
@@ -78,6 +90,7 @@ _CLUSTERING = _object(
         "davies_bouldin": _NUMBER,
         "clusters": _list(_CLUSTER),
         "crosstabs": _list(_CROSSTAB),
+        "means": _list(_MEANS),
     },
 )
 

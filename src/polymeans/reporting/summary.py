@@ -13,6 +13,7 @@ from polymeans._validation import check_integer
 from polymeans.codebooks.aggregation import digits_of
 from polymeans.inspection._accounts import Sample
 from polymeans.inspection._models import in_latent_space
+from polymeans.inspection._named_column import take_column
 from polymeans.inspection._row_parts import RowParts
 from polymeans.inspection.cluster_table import ClusterTable
 from polymeans.inspection.description import Findings, look
@@ -65,6 +66,7 @@ def summarize(
     check_integer("max_points", max_points, 1)
     check_integer("n_features", n_features, 0)
     check_integer("n_rows", n_rows, 0)
+    X, y = take_column(model, X, y)
     parts = RowParts(model, X, feature_names, sample_weight)
     atlas = None
     if images is not None:
@@ -142,10 +144,15 @@ def _clustering(table: ClusterTable, name: str) -> dict[str, Any]:
         for part in table.crosstabs
         if part.clustering == name
     ]
+    means = [asdict(part) for part in table.means if part.clustering == name]
+    for content in means:
+        del content["clustering"]
+        for key in ("means", "deviations", "missing"):
+            content[key] = list(content[key])
     figures = asdict(summary)
     for key in ("inertia", "silhouette", "calinski_harabasz", "davies_bouldin"):
         figures[key] = finite(figures[key])
-    return {**figures, "clusters": clusters, "crosstabs": crosstabs}
+    return {**figures, "clusters": clusters, "crosstabs": crosstabs, "means": means}
 
 
 def _maps(findings: Findings, sample: Sample) -> list[dict[str, Any]]:

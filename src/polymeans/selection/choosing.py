@@ -1,7 +1,6 @@
 """Choice of a number of clusters by several criteria."""
 
 import time
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,7 @@ from numpy.typing import NDArray
 from polymeans._progress import Progress, Steps, check_feedback
 from polymeans._validation import (
     check_choice,
-    check_integer,
     check_seed,
-    shown,
 )
 from polymeans.inspection._geometry import Places, places_of
 from polymeans.kmeans import KMeans
@@ -26,16 +23,16 @@ from polymeans.selection.criteria.elbow import find_knee
 from polymeans.selection.criteria.gap import first_sufficient, gap_statistic
 from polymeans.selection.criteria.thresholds import best_beyond, largest_above
 from polymeans.selection.halves import Agreement, averaged, compare_halves
+from polymeans.selection.pairs import Parts
 from polymeans.selection.references import N_REFERENCES, Nothing, cluster_nothing
-from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
+from polymeans.selection.sampling import check_input, n_rows_of
 from polymeans.selection.space import (
     check_clusterer,
-    has_free_centroids,
     is_cosine,
     is_plain,
-    possible_values,
     split_pipeline,
 )
+from polymeans.selection.values import check_values
 
 #: Rows of the sample in which starts are found and halves are compared.
 _SAMPLE = 10_000
@@ -88,7 +85,8 @@ def choose_n_clusters(
     Parameters
     ----------
     X : {array-like, CSR matrix or array} of shape (n_samples, n_features) or Blocks
-        Rows. float32 stays float32; anything else becomes float64.
+        Rows. float32 stays float32; anything else becomes float64. With ``kernel="precomputed"``
+        the values of all pairs of rows, of which halves are taken in both directions.
     n_clusters : int or iterable of int, default=range(2, 21)
         Numbers of clusters to compare. An integer: from 2 to this. For
         :class:`KhatriRaoKMeans` the nearest sizes of a grid.
@@ -166,7 +164,8 @@ def choose_n_clusters(
     X, estimator = split_pipeline(X, KMeans() if estimator is None else estimator)
     check_clusterer(estimator)
     rows, names = check_input(X)
-    values = _check_values(n_clusters, estimator, n_rows_of(rows))
+    Parts(estimator).check(rows)
+    values = check_values(n_clusters, estimator, n_rows_of(rows))
     search = _Search(rows, values, estimator, rng, n_threads)
     search.check_defined(criterion)
     n_several = sum(k > 1 for k in values)
@@ -200,7 +199,8 @@ class _Search:
     ) -> None:
         self.rows, self.values, self.rng, self.n_threads = rows, values, rng, n_threads
         self.estimator = estimator
-        self.sample = draw_rows(rows, _SAMPLE, rng)
+        self.parts = Parts(estimator)
+        self.sample = self.parts.sample(rows, _SAMPLE, rng)
         self.candidates = Candidates(estimator, n_threads)
         self.uses_references = is_plain(estimator) and not sp.issparse(self.sample)
         self.models: dict[int, Any] = {}
@@ -232,7 +232,7 @@ class _Search:
         divisions = []
         for _ in range(_DIVISIONS):
             division = []
-            found = compare_halves(self.sample, several, self.candidates, self.rng)
+            found = compare_halves(self.sample, several, self.candidates, self.rng, self.parts)
             for k, agreement in zip(several, found):
                 division.append(agreement)
                 steps.advance(
@@ -316,27 +316,3 @@ class _Search:
         answers["stability"] = largest_above(values, table["stability"], _STABLE)
         answers["valley"] = largest_above(values, table["valley"], _CLEAR)
         return answers
-
-
-def _check_values(given: Any, estimator: Any, n_samples: int) -> list[int]:
-    """Numbers of clusters that can be compared, rising; one cluster comes first where it can."""
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        check_integer("n_clusters", given, 2, "From 2 to this number are compared.")
-        given = range(2, min(int(given), max(2, n_samples // 2)) + 1)
-    if isinstance(given, str | bytes) or not np.iterable(given):
-        raise TypeError(
-            f"n_clusters must be an integer or a sequence of them, got {shown(given)}. "
-            "Use range(2, 21), for example."
-        )
-    values = list(given)
-    for value in values:
-        check_integer("Each of n_clusters", value, 1)
-    # Halves of the rows have to be enough for as many clusters.
-    most = n_samples // 2
-    possible = [k for k in possible_values(estimator, [int(v) for v in values]) if k <= most]
-    if not any(k > 1 for k in possible):
-        raise ValueError(
-            f"n_clusters={shown(values)} has no number of clusters from 2 to {most}, half of the "
-            f"n_samples={n_samples} rows. Give more rows, or smaller numbers."
-        )
-    return sorted({1, *possible}) if has_free_centroids(estimator) else possible

@@ -16,7 +16,8 @@ from polymeans._validation import (
 )
 from polymeans.metrics.centroid_quality import centroid_quality
 from polymeans.nonredundant import NonRedundantKMeans
-from polymeans.selection.comparison import RECORD, Comparison, pareto, recommend
+from polymeans.selection.comparison import RECORD, Comparison, pareto
+from polymeans.selection.recommendation import recommend
 from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
 from polymeans.selection.stable import agreement, labels_of
 from polymeans.selection.structures import (
@@ -58,7 +59,9 @@ def compare(
     several views and a learned metric are fitted with the same number of clusters, and, where
     that means something else, with the same number of parameters. All are judged alike: squared
     distances of the rows to the centroids of their clusters, numbers and bytes stored, seconds,
-    agreement of several seeds, and agreement with each other.
+    agreement of several seeds, and agreement with each other. A structure is recommended that is
+    smaller or has less inertia; not one that takes more memory or is less stable, unless it has
+    much less inertia. If fits of no structure agree from seed to seed, the reason says so.
 
     **Use when** you wonder whether a structure would help with your rows. **Do not use** to choose
     the number of clusters: see :func:`choose_n_clusters`.
@@ -76,8 +79,9 @@ def compare(
     budget : float or None, default=None
         Seconds that the comparison may take. Each structure is first tried on 300 rows, which
         tells whether there is time for a fit, and for how many; searches have a tenth of their
-        usual effort. Kernels that are used for the first time after the installation have to be
-        compiled, which is not foreseen.
+        usual effort. If a fit to all rows takes more than a twentieth of the time, some of them are
+        drawn, and the result says how many. Kernels that are used for the first time after the
+        installation have to be compiled, which is not foreseen.
     n_runs : int, default=3
         Fits of each structure with different seeds, of which the best counts.
     random_state : int, RandomState instance or None, default=None
@@ -123,6 +127,7 @@ def compare(
             f"n_samples={n_rows_of(rows)} should be >= n_clusters={n_clusters}. Ask for fewer "
             "clusters or give more rows."
         )
+    n_given = n_rows_of(rows)
     rows = draw_rows(rows, _SAMPLE, rng)
     asked = structures(int(n_clusters), rows, hurried=budget is not None)
     contest = _Contest(rows, asked, int(n_runs), rng, n_threads, began, budget)
@@ -144,6 +149,7 @@ def compare(
         best,
         contest.rows.shape[0],
         time.perf_counter() - began,
+        n_given,
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.selection.structures import FREE
 from polymeans.selection.tables import html_table, number_text, text_table
 
 #: Fields of the table and their headings.
@@ -39,13 +38,6 @@ RECORD = [
     ("pareto", np.bool_),
 ]
 
-#: A structure is recommended for its size if it has at most this share of the numbers of free
-#: centroids, and at most this much more inertia.
-SMALLER, LOSS = 0.67, 1.05
-
-#: A structure with as many numbers is recommended if its inertia is at most this share.
-BETTER = 0.95
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -71,6 +63,9 @@ class Comparison:
         Rows that were used.
     seconds_ : float
         Time of the whole comparison.
+    n_given_ : int or None
+        Rows that were given: more than ``n_samples_`` if time was too short for all of them, or if
+        there are more than 50 000. None: not known.
 
     See Also
     --------
@@ -96,6 +91,7 @@ class Comparison:
     best_estimator_: Any
     n_samples_: int
     seconds_: float
+    n_given_: int | None = None
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw inertia against the numbers stored.
@@ -140,7 +136,10 @@ class Comparison:
         )
 
     def _headline(self) -> str:
-        return f"recommended: {self.best_ or 'nothing'} ({self.reason_})"
+        headline = f"recommended: {self.best_ or 'nothing'} ({self.reason_})"
+        if self.n_given_ is None or self.n_given_ == self.n_samples_:
+            return headline
+        return f"{headline}, on {self.n_samples_} of {self.n_given_} rows"
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         lines = []
@@ -159,35 +158,3 @@ def pareto(n_parameters: NDArray[Any], inertia: NDArray[Any]) -> NDArray[np.bool
     fewer = (n_parameters[:, None] <= n_parameters) & (inertia[:, None] <= inertia)
     strictly = (n_parameters[:, None] < n_parameters) | (inertia[:, None] < inertia)
     return ~np.any(fewer & strictly, axis=0)
-
-
-def recommend(table: NDArray[Any]) -> tuple[int | None, str]:
-    """The line to recommend and the reason; free centroids unless a structure is worth it.
-
-    A structure is worth it that has at most two thirds of the numbers and 5 % more inertia (the
-    smallest of these), or no more numbers and 5 % less inertia (the one with the least).
-    """
-    if not len(table):
-        return None, "the time was too short for a single fit; allow more"
-    free = np.flatnonzero((table["structure"] == FREE) & (table["equal"] == "k"))
-    if not len(free):
-        return int(np.argmin(table["inertia"])), "free centroids were not fitted"
-    base = table[free[0]]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = table["n_parameters"] / base["n_parameters"]
-        loss = np.where(base["inertia"] > 0, table["inertia"] / base["inertia"], np.inf)
-    small = np.flatnonzero((size <= SMALLER) & (loss <= LOSS))
-    if len(small):
-        at = int(small[np.lexsort((loss[small], size[small]))[0]])
-        return at, f"{size[at]:.0%} of the numbers of free centroids at {loss[at] - 1:+.1%} inertia"
-    better = np.flatnonzero((size <= 1.02) & (loss <= BETTER))
-    if len(better):
-        at = int(better[np.argmin(loss[better])])
-        in_bytes = table["n_bytes"][at] / base["n_bytes"]
-        return at, (
-            f"{1 - loss[at]:.0%} less inertia than free centroids with {size[at]:.0%} of their "
-            f"numbers and {in_bytes:.0%} of their bytes: {table['n_clusters'][at]} clusters"
-        )
-    return int(free[0]), (
-        "no structure has two thirds of the numbers at 5 % more inertia, or as many at 5 % less"
-    )

@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from polymeans.selection.criteria.prediction_strength import prediction_strength
 from polymeans.selection.criteria.valleys import Projections, depths
+from polymeans.selection.pairs import Parts
 from polymeans.selection.space import in_its_space, products_with
 
 #: Fits of some rows for rising numbers of clusters; it may end early.
@@ -45,7 +46,11 @@ class Agreement:
 
 
 def compare_halves(
-    rows: Any, values: Sequence[int], fits: Fits, rng: np.random.Generator
+    rows: Any,
+    values: Sequence[int],
+    fits: Fits,
+    rng: np.random.Generator,
+    parts: Parts,
 ) -> Iterator[Agreement]:
     """Fit each half for each number of clusters, and test every fit on the other half.
 
@@ -60,6 +65,8 @@ def compare_halves(
     fits : callable
         Called with rows, numbers of clusters and a seed, it fits one model after the other.
     rng : Generator
+    parts : Parts
+        How parts of the rows are taken.
 
     Yields
     ------
@@ -68,20 +75,23 @@ def compare_halves(
     """
     order = rng.permutation(rows.shape[0])
     middle = len(order) // 2
-    halves = [rows[np.sort(part)] for part in (order[:middle], order[middle:])]
+    chosen = [np.sort(part) for part in (order[:middle], order[middle:])]
+    halves = [rows[part] for part in chosen]
+    #: Of each model, both halves as it sees them.
+    seen = [[parts.seen(half, part) for half in halves] for part in chosen]
     seeds = [int(seed) for seed in rng.integers(2**31, size=2)]
-    fitted = [fits(half, values, seed) for half, seed in zip(halves, seeds)]
+    fitted = [fits(seen[h][h], values, seed) for h, seed in enumerate(seeds)]
     for models in zip(*fitted):
-        yield _agreement(models, halves)
+        yield _agreement(models, seen)
 
 
-def _agreement(models: Sequence[Any], halves: list[Any]) -> Agreement:
-    labels = [[model.predict(half) for half in halves] for model in models]
+def _agreement(models: Sequence[Any], seen: list[list[Any]]) -> Agreement:
+    labels = [[model.predict(half) for half in halves] for model, halves in zip(models, seen)]
     strength = [
         prediction_strength(labels[h][h], labels[1 - h][h]) for h in (0, 1)
     ]  # row: model; column: half
     everywhere = [np.concatenate(labels[h]) for h in (0, 1)]
-    both = [_depths(models[h], halves[h], halves[1 - h], labels[h], h) for h in (0, 1)]
+    both = [_depths(models[h], seen[h][h], seen[h][1 - h], labels[h], h) for h in (0, 1)]
     return Agreement(
         float(np.mean(strength)),
         float(adjusted_rand_score(*everywhere)),

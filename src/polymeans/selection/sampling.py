@@ -52,12 +52,16 @@ def n_rows_of(rows: Any) -> int:
 def draw_rows(rows: Any, size: int, rng: np.random.Generator) -> Any:
     """Some rows in memory, without repetition and in their order; all if there are not more."""
     n_rows = n_rows_of(rows)
-    in_memory = hasattr(rows, "shape")
+    if not hasattr(rows, "shape"):
+        return _taken(rows, draw_numbers(n_rows, size, rng))
+    return rows if n_rows <= size else rows[draw_numbers(n_rows, size, rng)]
+
+
+def draw_numbers(n_rows: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Numbers of some rows, without repetition and rising; all if there are not more."""
     if n_rows <= size:
-        chosen = np.arange(n_rows)
-        return rows if in_memory else _taken(rows, chosen)
-    chosen = np.sort(rng.choice(n_rows, size, replace=False))
-    return rows[chosen] if in_memory else _taken(rows, chosen)
+        return np.arange(n_rows)
+    return np.sort(rng.choice(n_rows, size, replace=False))
 
 
 def _taken(blocks: Any, chosen: NDArray[np.int64]) -> Any:

@@ -21,7 +21,8 @@ from polymeans._validation import (
 )
 from polymeans.inspection._models import in_latent_space
 from polymeans.metrics.labelings import labelings_confusion
-from polymeans.selection.sampling import check_input, draw_rows, n_rows_of
+from polymeans.selection.pairs import Parts
+from polymeans.selection.sampling import check_input, draw_numbers, draw_rows, n_rows_of
 from polymeans.selection.space import split_pipeline
 from polymeans.selection.tables import html_table, text_table
 
@@ -135,7 +136,8 @@ def stability(
         Not fitted, or fitted; it is not changed. Any estimator with ``predict``, or a pipeline that
         ends with one; its other steps are fitted once.
     X : {array-like, CSR matrix or array} of shape (n_samples, n_features) or Blocks
-        Rows. Of blocks, at most 20 000 rows are drawn into memory.
+        Rows. Of blocks, at most 20 000 rows are drawn into memory. With ``kernel="precomputed"``
+        the values of all pairs of rows, of which parts are taken in both directions.
     n_runs : int, default=10
         Number of fits.
     vary : {"rows", "seeds"}, default="rows"
@@ -194,17 +196,21 @@ def stability(
             "such as polymeans.KMeans(8)."
         )
     rows, names = check_input(X)
+    parts = Parts(estimator)
+    parts.check(rows)
     rows = draw_rows(rows, n_rows_of(rows) if hasattr(rows, "shape") else _SAMPLE, rng)
     models: list[Any] = []
     tables: list[NDArray[Any]] = []
     with Steps("stability", n_runs, int(verbose), progress) as steps:
         for run in range(n_runs):
-            part = rows
+            part = seen = rows
             if run and vary == "rows":
-                part = draw_rows(rows, max(1, round(share * rows.shape[0])), rng)
+                n = rows.shape[0]
+                chosen = draw_numbers(n, max(1, round(share * n)), rng)
+                part, seen = parts.take(rows, chosen), parts.seen(rows, chosen)
                 _check_part(part, tables[0], share)
             models.append(_fitted(estimator, part, int(rng.integers(2**31)), n_threads))
-            tables.append(labels_of(models[-1], rows))
+            tables.append(labels_of(models[-1], seen))
             steps.advance(f"inertia {getattr(models[-1], 'inertia_', np.nan):.6g}")
     scores = np.array([[agreement(a, b) for b in tables] for a in tables])
     labels = _main_columns(models[0], tables)

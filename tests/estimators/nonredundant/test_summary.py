@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from polymeans import NonRedundantKMeans
@@ -24,6 +25,18 @@ def test_weaker_views_are_pointed_out():
     more = {**model._candidates[0], "n_clusters": (2, 3, 3), "chosen": False, "redundancy": 0.0}
     model._candidates = [*model._candidates, more]
     assert "weaker views exist: try NonRedundantKMeans((2, 3, 3))" in model.summary()
+
+
+def test_a_single_answer_of_all_searches():
+    model = NonRedundantKMeans("auto", random_state=0).fit(load_iris().data)
+    lines = model.summary().splitlines()
+    assert lines[1].startswith("  view 0: 2 clusters in 1 dimension, ")
+    others = [one for one in model._candidates if not one["chosen"]]
+    assert {one["n_clusters"] for one in others} == {(2,)}
+    assert lines[2].startswith(f"no runners-up of other sizes: {len(others)} other sets of views")
+    assert f"gains {others[0]['gain']:.4g}, " in lines[2]
+    model._candidates = [one for one in model._candidates if one["chosen"]]
+    assert "no runners-up: no other set of views was found" in model.summary()
 
 
 def test_no_views():

@@ -57,9 +57,8 @@ class SummaryOfViews:
         for view, (k, m, share) in enumerate(
             zip(self.n_clusters_, self.n_dims_, self.explained_variance_ratio_)
         ):
-            lines.append(
-                f"  view {view}: {k} clusters in {m} dimensions, {share:.1%} of the variance"
-            )
+            where = f"{_counted(k, 'cluster')} in {_counted(m, 'dimension')}"
+            lines.append(f"  view {view}: {where}, {share:.1%} of the variance")
         lines += self._runners_up()
         lines += self._advice()
         return "\n".join(lines)
@@ -69,7 +68,7 @@ class SummaryOfViews:
         if self.n_views_ == 0:
             return f"no views {how}: nothing explains more than a single Gaussian"
         left = 1.0 - float(np.sum(self.explained_variance_ratio_))
-        count = "1 view" if self.n_views_ == 1 else f"{self.n_views_} views"
+        count = _counted(self.n_views_, "view")
         return f"{count} {how}; {left:.1%} of the variance is between none of their clusters"
 
     def _others(self) -> list[dict[str, Any]]:
@@ -87,7 +86,7 @@ class SummaryOfViews:
     def _runners_up(self) -> list[str]:
         others = self._others()[:_MOST_RUNNERS_UP]
         if not others:
-            return []
+            return self._no_runners_up()
         chosen = [one["gain"] for one in self._candidates if one["chosen"]]
         lines = ["runners-up:"]
         for one in others:
@@ -96,6 +95,26 @@ class SummaryOfViews:
                 line += f" ({one['gain'] / chosen[0] - 1:+.1%} of the chosen)"
             lines.append(line)
         return lines
+
+    def _no_runners_up(self) -> list[str]:
+        """Why there are none, with the gains of other views of as many clusters."""
+        chosen = [one for one in self._candidates if one["chosen"]]
+        if not chosen:
+            return []
+        sizes = sorted(chosen[0]["n_clusters"])
+        alike = [
+            one["gain"]
+            for one in self._candidates
+            if not one["chosen"] and sorted(one["n_clusters"]) == sizes
+        ]
+        if not alike:
+            return ["no runners-up: no other set of views was found that does not repeat itself"]
+        gains = ", ".join(f"{gain:.4g}" for gain in alike[:_MOST_RUNNERS_UP])
+        more = ", ..." if len(alike) > _MOST_RUNNERS_UP else ""
+        return [
+            f"no runners-up of other sizes: {_counted(len(alike), 'other set')} of views of "
+            f"{_sizes(chosen[0])} clusters, gains {gains}{more} ({chosen[0]['gain']:.4g} chosen)"
+        ]
 
     def _advice(self) -> list[str]:
         """What else may be found."""
@@ -113,6 +132,10 @@ class SummaryOfViews:
                 f"resolution={float(self.resolution) / 2:g}"
             )
         return advice
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _sizes(candidate: dict[str, Any]) -> str:
