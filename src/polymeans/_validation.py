@@ -207,13 +207,12 @@ def one_row(estimator: Any, x: Any) -> NDArray[Any]:
 
     Plain rows cost a fraction of a microsecond.
     """
-    if (
-        type(x) is np.ndarray
-        and x.shape == (vars(estimator).get("n_features_in_"),)
-        and (x.dtype is _FLOAT64 or x.dtype is _FLOAT32)
-        and x.flags.c_contiguous
-    ):
-        return x
+    try:
+        plain = x.dtype is _FLOAT64 or x.dtype is _FLOAT32
+        if plain and x.shape == (estimator.n_features_in_,) and x.flags.c_contiguous:
+            return x
+    except AttributeError:  # no array, or no fit
+        pass
     check_is_fitted(estimator)
     with errors_that_name("x"):
         row = np.asarray(x)
