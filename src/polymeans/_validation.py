@@ -169,6 +169,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
+def refuse_unfitted(estimator: Any) -> None:
+    """Raise scikit-learn's error unless the estimator is fitted.
+
+    Its own check looks at all attributes and makes the tags first, which takes a fifth of the time
+    of labeling a row.
+    """
+    if "n_features_in_" not in vars(estimator) or hasattr(estimator, "__sklearn_is_fitted__"):
+        check_is_fitted(estimator)
+
+
 def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> Any:
     """Rows as a C-ordered native array, or a CSR matrix or array, of float32 or float64.
 
@@ -213,7 +223,7 @@ def one_row(estimator: Any, x: Any) -> NDArray[Any]:
             return x
     except AttributeError:  # no array, or no fit
         pass
-    check_is_fitted(estimator)
+    refuse_unfitted(estimator)
     with errors_that_name("x"):
         row = np.asarray(x)
         if np.iscomplexobj(row):
