@@ -111,9 +111,21 @@ def problems() -> Iterator[tuple[str, Any, Any]]:
             KhatriRaoKMeans((3, 4), aggregator="product", effort=0.25, random_state=0),
             both,
         ),
+        "KhatriRaoKMeans of products of many features": (
+            KhatriRaoKMeans((3, 4), aggregator="product", effort=0.25, random_state=0),
+            (wide,),
+        ),
         "QuickKMeans": (QuickKMeans(32, max_iter=3, effort=0.25, random_state=0), both),
+        "QuickKMeans of many features": (
+            QuickKMeans(100, max_iter=3, effort=0.25, random_state=0),
+            (wide,),
+        ),
         "L1KMeans": (L1KMeans(20, random_state=0), both),
         "TransformedKMeans": (TransformedKMeans(8, n_init=2, random_state=0), both),
+        "TransformedKMeans of many clusters": (
+            TransformedKMeans(40, n_init=2, random_state=0),
+            both,
+        ),
         "NonRedundantKMeans": (NonRedundantKMeans((3, 3), effort=0.2, random_state=0), both),
     }
     for kind in (np.float32, np.float64):
