@@ -39,12 +39,11 @@ def plain_fits(container):
     else:
         inputs = {
             "few rows": blobs(150, 4),
-            "planar rows": blobs(3000, 2),
-            "rows": blobs(6000, 16),
-            "rows of 30 features": blobs(3000, 30),
-            "rows of 300 features": blobs(1500, 300),
-            "rows far from zero": blobs(3000, 16, middle=1e3),
-            "rows very far from zero": blobs(3000, 16, middle=1e6),
+            "planar rows": blobs(1000, 2),
+            "rows": blobs(3000, 16),
+            "rows of 300 features": blobs(600, 300),
+            "rows far from zero": blobs(1500, 30, middle=1e3),
+            "rows very far from zero": blobs(1000, 16, middle=1e6),
         }
     options = [{"n_clusters": k} for k in (1, 2, 8, 30, 100, 200, 300)]
     options += [{"algorithm": name} for name in ("lloyd", "lazy", "elkan")]
