@@ -26,6 +26,7 @@ _SOURCE = Path(__file__).resolve().parent.parent / "src"
 #: Titles, and what is fitted to dense or sparse rows.
 ESTIMATORS = {
     "KMeans": "KMeans(8, random_state=0)",
+    "KMeans, 200 clusters": "KMeans(200, random_state=0)",
     "KhatriRaoKMeans": "KhatriRaoKMeans((4, 4), random_state=0)",
     "NonRedundantKMeans": "NonRedundantKMeans((3, 3), random_state=0)",
     "TransformedKMeans": "TransformedKMeans(8, random_state=0)",
@@ -47,7 +48,7 @@ from polymeans import *
 from polymeans.datasets import make_documents
 warnings.simplefilter("ignore")
 X = {rows}
-polymeans.{name}
+polymeans.{kind}
 
 def fit():
     began = time.perf_counter()
@@ -108,7 +109,7 @@ def run(options: Any, report: Report) -> None:
                 if options.only not in title:
                     continue
                 reference.append(float(_printed(_REFERENCE, {})))
-                code = _FIT.format(rows=made, name=name, estimator=estimator)
+                code = _FIT.format(rows=made, kind=estimator.partition("(")[0], estimator=estimator)
                 cache = Path(folder) / "cache" / name / container
                 new, later = _fitted(code, _SOURCE, cache), _fitted(code, _SOURCE, cache)
                 row = {

@@ -14,6 +14,8 @@ import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 import polymeans
 from polymeans import KMeans
@@ -121,3 +123,22 @@ def test_one_model_for_several_threads(model, rows):
         joblib.delayed(loaded.predict)(row[None]) for row in rows
     )
     assert_array_equal(np.concatenate(found), model.labels_)
+
+
+def test_what_is_not_fitted_is_refused_as_by_scikit_learn(rows):
+    for method in ("predict", "transform", "score"):
+        with pytest.raises(NotFittedError) as expected:
+            check_is_fitted(KMeans(5))
+        with pytest.raises(NotFittedError) as found:
+            getattr(KMeans(5), method)(rows)
+        assert str(found.value) == str(expected.value)
+
+
+def test_a_subclass_may_say_itself_whether_it_is_fitted(model, rows):
+    class Closed(KMeans):
+        def __sklearn_is_fitted__(self):
+            return False
+
+    closed = Closed(5, random_state=0).fit(rows)
+    with pytest.raises(NotFittedError):
+        closed.predict(rows)

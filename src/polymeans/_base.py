@@ -19,7 +19,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_is_fitted
 
 from polymeans._compat import (
     HAS_CALLBACKS,
@@ -57,6 +56,7 @@ from polymeans._validation import (
     check_weights,
     is_name,
     refuse_bad_seed,
+    refuse_unfitted,
 )
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.exact_sums import ExactSum
@@ -274,7 +274,7 @@ class CentroidEstimator(
         labels : ndarray of shape (n_samples,)
             Index of the nearest centroid, the lowest among equals.
         """
-        check_is_fitted(self)
+        refuse_unfitted(self)
         if is_blocks(X):
             return np.concatenate([self._predict(rows) for rows, _ in checked_blocks(self, X)])
         return self._predict(check_rows(self, X, reset=False, finite=False))
@@ -309,7 +309,7 @@ class CentroidEstimator(
             blocks an iterator of arrays, or of frames if ``set_output`` asks for them; for Dask
             collections a Dask array in any case.
         """
-        check_is_fitted(self)
+        refuse_unfitted(self)
         if is_blocks(X):
             blocks = checked_blocks(self, X)
             return (in_output_container(self, self._transform(rows), rows) for rows, _ in blocks)
@@ -339,7 +339,7 @@ class CentroidEstimator(
         score : float
             Minus the weighted sum of squared (or cosine) distances.
         """
-        check_is_fitted(self)
+        refuse_unfitted(self)
         if is_dask(X):
             return on_dask().score(self, X, sample_weight)
         if is_blocks(X):

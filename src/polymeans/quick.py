@@ -16,7 +16,7 @@ from polymeans._compat import HAS_CALLBACKS, FitProgress
 from polymeans._fit_state import FitState
 from polymeans._rows import chunk_by_chunk, is_blocks
 from polymeans._seeded import SeededEstimator
-from polymeans._validation import check_range, check_rows, is_plain
+from polymeans._validation import check_range, check_rows, is_plain, one_row
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.factored import FactoredCodebook, balanced_weights, multiplied_out
 from polymeans.core.frame import Frame
@@ -293,21 +293,21 @@ class QuickKMeans(SeededEstimator):
         return self._label(rows, np.ones(rows.shape[0]))[0]
 
     def predict_one(self, x: NDArray[Any]) -> int:
-        """Nearest factored centroid of one row, without checks and threads.
+        """Nearest factored centroid of one row, without threads and almost without checks.
 
         The label is that of :meth:`predict`.
 
         Parameters
         ----------
-        x : ndarray of shape (n_features,)
-            Contiguous, float32 or float64. Not checked.
+        x : array-like of shape (n_features,)
+            Contiguous arrays of float32 or float64 are used as they are; anything else is copied.
 
         Returns
         -------
         label : int
             Index of the nearest factored centroid.
         """
-        row = x[None]
+        row = one_row(self, x)[None]
         labels = self._label_few(row)
         return int((self._predict(row) if labels is None else labels)[0])
 

@@ -1,14 +1,21 @@
 """warmup: small fits of every estimator and container."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from polymeans.cli import main
 from polymeans.commands import warmup
 from polymeans.commands.estimators import STRUCTURES
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_estimator_container_and_type_is_exercised():
@@ -43,3 +50,26 @@ def test_processes_side_by_side(capsys):
     assert found["n_fits"] == 2
     assert main(["warmup", "--only", only, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_compiled"] == 0  # all of them are kept
+
+
+@pytest.mark.parametrize(
+    ("combination", "which"),
+    [
+        ("dense float64", []),
+        *(
+            pytest.param(f"{container} {dtype}", ["every"], marks=pytest.mark.long)
+            for container in ("dense", "sparse")
+            for dtype in ("float32", "float64")
+        ),
+    ],
+)
+def test_everyday_fits_need_no_other_kernels(combination, which):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.commands.everyday", combination, *which],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stdout

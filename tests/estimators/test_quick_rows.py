@@ -5,8 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 
 from polymeans import QuickKMeans
 from polymeans.engine.factored_row import FewRows
@@ -115,3 +117,47 @@ def test_one_row_of_any_dtype_for_the_operator(model, digits):
     offsets = np.zeros(30)
     found = {model.operator_.nearest_one(digits[0].astype(d), offsets) for d in ("f4", "f8", "i8")}
     assert len(found) == 1
+
+
+def test_a_row_of_any_kind_for_predict_one(model, digits):
+    expected = model.labels_[:20].tolist()
+    X = digits[:20]
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    kinds = [X.astype(kind) for kind in ("i8", "u1", "f2", ">f4", ">f8", "f4", object)]
+    kinds += [np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], fixed, X.tolist()]
+    for rows in kinds:
+        assert [model.predict_one(row) for row in rows] == expected
+    assert model.predict_one(fixed[3]) == expected[3]
+
+
+@pytest.mark.parametrize(
+    ("cut", "shape"),
+    [
+        (lambda X: X[0, :10], r"\(10,\)"),
+        (lambda X: np.r_[X[0], X[0]], r"\(128,\)"),
+        (lambda X: X[0, :0], r"\(0,\)"),
+        (lambda X: X[:1], r"\(1, 64\)"),
+        (lambda X: X[:1].T, r"\(64, 1\)"),
+        (lambda X: X[:1].tolist(), r"\(1, 64\)"),
+        (lambda X: X[0, 0], r"\(\)"),
+        (lambda X: sp.csr_array(X[:1]), r"\(1, 64\)"),
+    ],
+)
+def test_what_is_not_one_row_is_refused(model, digits, cut, shape):
+    x = cut(digits.astype(model.factors_[0].dtype))
+    with pytest.raises(
+        ValueError, match=rf"^x must be one row .*\(64,\).* of shape {shape}.* X\[i\]"
+    ):
+        model.predict_one(x)
+
+
+def test_what_is_no_row_of_numbers_is_refused(model, digits):
+    with pytest.raises(ValueError, match="x is complex"):
+        model.predict_one(digits[0] + 0j)
+    with pytest.raises(ValueError, match="x cannot be used"):
+        model.predict_one(["a"] * 64)
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict_one([np.nan] * 64)
+    with pytest.raises(NotFittedError):
+        QuickKMeans(2).predict_one(digits[0])

@@ -144,8 +144,7 @@ def _map(file: _File, piece: Piece) -> NDArray[Any]:
     """Some rows of a file as a memory map, which lives as long as the block does.
 
     A map of the whole file would add up all pages it has shown to the memory of the process. Maps
-    are private copies, on which a page would be copied if anything wrote to it (nothing does):
-    numba would compile every kernel once more for arrays that cannot be written to.
+    are private copies, on which a page would be copied if anything wrote to it: no file changes.
     """
     n, d = file.shape
     if file.is_fortran:

@@ -93,32 +93,54 @@ def problems() -> Iterator[tuple[str, Any, Any]]:
         TransformedKMeans,
     )
 
-    dense, sparse = _rows()
-    estimators = {
-        "KMeans": KMeans(40, random_state=0),
-        "KMeans of few clusters": KMeans(4, random_state=0),
-        "KMeans, cosine": KMeans(20, metric="cosine", random_state=0),
-        "KhatriRaoKMeans": KhatriRaoKMeans((4, 5), effort=0.25, random_state=0),
-        "KhatriRaoKMeans of products": KhatriRaoKMeans(
-            (3, 4), aggregator="product", effort=0.25, random_state=0
+    dense, sparse, wide = _rows()
+    both = (dense, sparse)
+    cases: dict[str, tuple[Any, tuple[Any, ...]]] = {
+        "KMeans": (KMeans(40, random_state=0), both),
+        "KMeans of few clusters": (KMeans(4, random_state=0), both),
+        "KMeans of many clusters": (KMeans(256, n_init=1, max_iter=20, random_state=0), both),
+        "KMeans of many features": (KMeans(40, random_state=0), (wide,)),
+        "KMeans far from zero": (KMeans(40, random_state=0), (dense + 1000.0,)),
+        "KMeans, elkan": (KMeans(40, algorithm="elkan", random_state=0), both),
+        "KMeans, lloyd": (KMeans(40, algorithm="lloyd", random_state=0), both),
+        "KMeans, lazy": (KMeans(40, algorithm="lazy", random_state=0), both),
+        "KMeans, k-means||": (KMeans(20, init="k-means||", random_state=0), both),
+        "KMeans, cosine": (KMeans(20, metric="cosine", random_state=0), both),
+        "KhatriRaoKMeans": (KhatriRaoKMeans((4, 5), effort=0.25, random_state=0), both),
+        "KhatriRaoKMeans of products": (
+            KhatriRaoKMeans((3, 4), aggregator="product", effort=0.25, random_state=0),
+            both,
         ),
-        "QuickKMeans": QuickKMeans(32, max_iter=3, effort=0.25, random_state=0),
-        "L1KMeans": L1KMeans(20, random_state=0),
-        "TransformedKMeans": TransformedKMeans(8, n_init=2, random_state=0),
-        "NonRedundantKMeans": NonRedundantKMeans((3, 3), effort=0.2, random_state=0),
+        "KhatriRaoKMeans of products of many features": (
+            KhatriRaoKMeans((3, 4), aggregator="product", effort=0.25, random_state=0),
+            (wide,),
+        ),
+        "QuickKMeans": (QuickKMeans(32, max_iter=3, effort=0.25, random_state=0), both),
+        "QuickKMeans of many features": (
+            QuickKMeans(100, max_iter=3, effort=0.25, random_state=0),
+            (wide,),
+        ),
+        "L1KMeans": (L1KMeans(20, random_state=0), both),
+        "TransformedKMeans": (TransformedKMeans(8, n_init=2, random_state=0), both),
+        "TransformedKMeans of many clusters": (
+            TransformedKMeans(40, n_init=2, random_state=0),
+            both,
+        ),
+        "NonRedundantKMeans": (NonRedundantKMeans((3, 3), effort=0.2, random_state=0), both),
     }
     for kind in (np.float32, np.float64):
-        for name, estimator in estimators.items():
-            for rows, container in ((dense, "dense"), (sparse, "sparse")):
+        for name, (estimator, inputs) in cases.items():
+            for rows in inputs:
                 given = rows.astype(kind)
                 if "products" in name:
                     given = abs(given)
+                container = "dense" if isinstance(rows, np.ndarray) else "sparse"
                 yield f"{name}, {container} {np.dtype(kind).name}", estimator, given
 
 
 @cache
-def _rows() -> tuple[Any, Any]:
-    """Dense and sparse rows."""
+def _rows() -> tuple[Any, Any, Any]:
+    """Dense and sparse rows, and dense ones of many features."""
     import numpy as np
 
     from polymeans.datasets import make_documents
@@ -127,7 +149,9 @@ def _rows() -> tuple[Any, Any]:
     centers = 5 * rng.normal(size=(40, 16))
     dense = centers[rng.integers(40, size=4000)] + rng.normal(size=(4000, 16))
     sparse, _ = make_documents(1500, 600, n_topics=8, random_state=0)
-    return dense, sparse
+    wide = 5 * rng.normal(size=(40, 300))[rng.integers(40, size=1200)]
+    wide += rng.normal(size=wide.shape)
+    return dense, sparse, wide
 
 
 def exercise(estimator: Any, rows: Any) -> None:

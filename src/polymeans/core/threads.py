@@ -48,6 +48,8 @@ def effective_n_threads(n_threads: int | None = None) -> int:
     3
     """
     if n_threads is not None:
+        if 0 < n_threads <= _MOST_IN_ANY_CASE:
+            return n_threads  # without asking the operating system, for calls with a single row
         if n_threads < 0:
             return max(1, _n_cores() + 1 + n_threads)
         return min(n_threads, max(_MOST_IN_ANY_CASE, _MOST_PER_CORE * _n_cores()))

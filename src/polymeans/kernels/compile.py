@@ -8,7 +8,11 @@ from polymeans._first_import import import_numba, prepare_compiler
 import_numba()  # an interrupt must not leave it half imported
 
 from numba import extending, njit, types  # noqa: E402
+from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
+from numba.core.dispatcher import OmittedArg  # noqa: E402
 from numba.core.registry import CPUDispatcher  # noqa: E402
+
+from polymeans.kernels.read_only import as_writable  # noqa: E402
 
 try:
     from polymeans.kernels.cache import KernelCache
@@ -25,10 +29,35 @@ class Kernel(CPUDispatcher):
     all that it calls in turn. LLVM, which puts kernels into their callers, sees constants anyway.
     """
 
+    #: Types of arguments, read-only arrays among them, that are taken by code for writable ones.
+    read_only: list[Any]
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What a call by another kernel is compiled to."""
         plain = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
         return super().get_call_template(tuple(map(types.unliteral, args)), plain)
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        """What numba calls for arguments of types that it has not met here.
+
+        Read-only arrays are taken by the code for writable ones, see
+        :mod:`polymeans.kernels.read_only`.
+        """
+        given = tuple(map(self._kind_of, args))
+        kinds = tuple(map(as_writable, given))
+        if kinds == given:
+            return super()._compile_for_args(*args, **kws)
+        entry = self.compile(kinds)
+        with global_compiler_lock:
+            if given not in self.read_only:
+                self._insert([kind._code for kind in given], entry)
+                self.read_only.append(given)
+        return entry
+
+    def _kind_of(self, value: Any) -> Any:
+        if isinstance(value, OmittedArg):
+            return types.Omitted(value.value)
+        return self.typeof_pyval(value)
 
 
 class InnerKernel(Kernel):
@@ -67,6 +96,7 @@ def kernel(
     if not isinstance(dispatcher, CPUDispatcher):  # numba is told not to compile
         return dispatcher
     dispatcher.__class__ = InnerKernel if inner else Kernel
+    dispatcher.read_only = []
     if KernelCache is not None:
         dispatcher._cache = KernelCache(dispatcher)
     else:

@@ -12,7 +12,7 @@ _IMPORT = re.compile(r"^from polymeans\.kernels\.(\w+) import ", re.MULTILINE)
 
 #: Modules that decide how kernels are compiled and kept, and not what they compute. Options of the
 #: compiler are part of the key by themselves.
-_MACHINERY = frozenset({"cache", "compile", "entries", "linked", "sources", "waiting"})
+_MACHINERY = frozenset({"cache", "compile", "entries", "linked", "read_only", "sources", "waiting"})
 
 
 @cache
