@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from polymeans._validation import shown
-from polymeans.blocks.arrow_columns import Columns, columns_of
+from polymeans.blocks.arrow_columns import Columns, columns_of, index_columns
 from polymeans.blocks.arrow_stream import Cursor, Parts
 from polymeans.blocks.checked import INSTEAD, Announcement, CheckedBlocks
 from polymeans.blocks.extras import load
@@ -39,8 +39,9 @@ def from_arrow(
     data : pyarrow.dataset.Dataset, pyarrow.Table or pyarrow.RecordBatch
         The rows. Files must have the same columns of the same types.
     columns : iterable of str or None, default=None
-        Columns to cluster by, in this order. None: all, the weights aside. They are floats,
-        integers, booleans, or lists of these of a fixed size, which make as many features.
+        Columns to cluster by, in this order. None: all but the weights and the index of a pandas
+        or Dask frame, which is read only if it is named. They are floats, integers, booleans, or
+        lists of these of a fixed size, which make as many features.
     filters : pyarrow.compute.Expression, list of tuples or None, default=None
         Which rows to take: an expression, or ``[("column", "<", value), ...]`` as for
         ``pyarrow.parquet.read_table``.
@@ -186,7 +187,8 @@ def _check_alike(
                 f"{name} has values of type {kinds[0]} in column {column!r}, but the first file "
                 f"has {kinds[1]}. All files must have the same types."
             )
-    extra = [column for column in found.names if column not in schema.names]
+    index = index_columns(found)  # of a frame; not every file needs to have one
+    extra = [name for name in found.names if name not in schema.names and name not in index]
     if every and extra:
         raise ValueError(
             f"{name} has the column {extra[0]!r}, which the first file has not. All files must "
