@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from polymeans._validation import check_integer
+from polymeans._validation import check_integer, match_features
 from polymeans.blocks.checked import check_blocks
 from polymeans.blocks.protocol import Blocks
 from polymeans.blocks.read_ahead import read_ahead
@@ -35,7 +35,7 @@ def label_blocks(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
     model : estimator
         Anything fitted that has ``predict``.
     blocks : Blocks
-        Rows to label.
+        Rows to label. Names of columns, where a reader knows them, must be those of the fit.
 
     Yields
     ------
@@ -57,7 +57,24 @@ def label_blocks(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
     >>> [int(np.ptp(labels)) for labels in label_blocks(model, blocks)]
     [0, 0]
     """
-    with closing(read_ahead(check_blocks(blocks))) as ahead:
+    checked = check_blocks(blocks)
+    if "feature_names_in_" in vars(model):
+        names = getattr(blocks, "feature_names", None)
+        match_features(model, checked.n_features, names, reset=False)
+        model = _without_names(model)
+    return _labels(model, checked)
+
+
+def _without_names(model: Any) -> Any:
+    """The same model for rows without names, about which it would warn with each block."""
+    plain = object.__new__(type(model))
+    vars(plain).update(vars(model))
+    del plain.feature_names_in_
+    return plain
+
+
+def _labels(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
+    with closing(read_ahead(blocks)) as ahead:
         for block in ahead:
             yield model.predict(block[0] if isinstance(block, tuple) else block)
 
