@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from polymeans._not_rows import refuse_what_are_no_rows
+
 #: Largest integer that numpy counts with.
 _MOST = 2**63 - 1
 
@@ -179,6 +181,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
         if reset:
             match_features(estimator, X.shape[1], None, reset)
         return np.ascontiguousarray(X)
+    refuse_what_are_no_rows(X)
     if sp.issparse(X) and X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got a sparse array of shape {X.shape} instead. "

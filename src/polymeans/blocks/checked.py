@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from polymeans._not_rows import refuse_masked
 from polymeans._validation import shown
 from polymeans.blocks.files import Stamp
 from polymeans.blocks.protocol import Block, Blocks
@@ -174,6 +175,7 @@ class CheckedBlocks(Blocks):
         if found != wanted:
             remedy = "Convert it with tocsr()." if hasattr(rows, "tocsr") else "All must be alike."
             raise TypeError(f"{where} is {found}, but {wanted} rows were announced. {remedy}")
+        refuse_masked(rows, where)
         if rows.ndim != 2:
             raise ValueError(f"{where} has the shape {rows.shape}. Blocks must be 2-D.")
         shape = self.sizes[i], announced.n_features
