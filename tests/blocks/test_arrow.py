@@ -289,3 +289,13 @@ def test_a_frame_of_an_index_alone_has_no_columns():
     table = pa.table(pd.DataFrame(index=pd.Index([3, 4], name="customer")))
     with pytest.raises(ValueError, match="no columns to cluster by, only the index"):
         from_arrow(table)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [[("zz", ">", 1)], pc.field("zz") > 1, [("a",)], [("a", "~", 1)], "a > 1", [("a", ">", "x")]],
+    ids=str,
+)
+def test_filters_that_cannot_be_used(filters):
+    with pytest.raises(ValueError, match=r"filters=.* cannot be used: .*\s*.*Columns are \['a'"):
+        from_arrow(pa.table({"a": [1.0, 2.0]}), filters=filters)

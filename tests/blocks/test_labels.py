@@ -105,3 +105,15 @@ def test_labels_of_blocks_go_by_the_names_of_columns(tmp_path, kind):
     with pytest.raises(ValueError, match="feature names should match"):
         write_labels(tmp_path / "labels.npy", label_blocks(model, other), len(rows))
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["labels", "labels.bin", "labels.npz"])
+def test_the_ending_is_that_of_the_format(tmp_path, name):
+    with pytest.raises(ValueError, match=r"path must end in \.npy.*labels\.npy"):
+        write_labels(tmp_path / name, [np.arange(3)], 3)
+    assert os.listdir(tmp_path) == []
+
+
+def test_one_array_of_all_labels(tmp_path):
+    path = write_labels(tmp_path / "labels.npy", np.arange(5), 5)
+    assert np.array_equal(np.load(path), np.arange(5))

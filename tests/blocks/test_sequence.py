@@ -172,3 +172,15 @@ def test_pandas_frames_keep_the_names_of_columns(convert):
 def test_columns_of_texts_are_named():
     with pytest.raises(TypeError, match="Column 'name' of X has values of type"):
         from_sequence(pd.DataFrame({"a": [1.0], "name": ["x"]}))
+
+
+@pytest.mark.parametrize(
+    ("parts", "remedy"),
+    [
+        ([np.ones((3, 2)), np.ones((4, 2))], "numpy.concatenate"),
+        ((sparse_matrix(), sparse_matrix()), "scipy.sparse.vstack"),
+    ],
+)
+def test_a_list_of_matrices_is_refused_with_the_remedy(parts, remedy):
+    with pytest.raises(TypeError, match=f"of 2 matrices.*{remedy}"):
+        from_sequence(parts)

@@ -256,3 +256,9 @@ def test_files_hold_no_pickles(tmp_path, monkeypatch):
     for page in folder.glob("*.npz"):
         with np.load(page, allow_pickle=False) as arrays:
             assert [arrays[name].dtype for name in arrays.files]
+
+
+@pytest.mark.parametrize("checkpoint", [True, "", 3])
+def test_what_is_no_folder(checkpoint):
+    with pytest.raises(TypeError, match="checkpoint must be None or the path of a folder"):
+        KMeans(3).fit(rows(), checkpoint=checkpoint)

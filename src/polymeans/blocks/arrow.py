@@ -79,8 +79,7 @@ def from_arrow(
         data = datasets.dataset(data)
     elif not isinstance(data, datasets.Dataset):
         _refuse(data, pyarrow, datasets)
-    if isinstance(filters, list | tuple):
-        filters = load("pyarrow.parquet").filters_to_expression(list(filters))
+    filters = _checked_filters(filters, data)
     chosen = columns_of(data.schema, columns, weight_column)
     every = columns is None
     fragments, names, stamps = [], [], []
@@ -142,6 +141,22 @@ class _Reader:
         if i < len(self._blocks) - 1:
             self._cursor = cursor
         return block
+
+
+def _checked_filters(filters: Any, data: Any) -> Any:
+    """An expression over the columns of a dataset; None for none."""
+    if filters is None:
+        return None
+    try:
+        if isinstance(filters, list | tuple):
+            filters = load("pyarrow.parquet").filters_to_expression(list(filters))
+        data.scanner(columns=[], filter=filters)
+    except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+        raise ValueError(
+            f"filters={shown(filters)} cannot be used: {str(error).rstrip('.')}. Columns are "
+            f"{shown(data.schema.names)}; compare them with values of their types."
+        ) from error
+    return filters
 
 
 def _refuse(data: Any, pyarrow: Any, datasets: Any) -> None:

@@ -80,7 +80,7 @@ def _labels(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
 
 
 def write_labels(
-    path: str | os.PathLike[str], labels: Iterable[NDArray[Any]], n_samples: int
+    path: str | os.PathLike[str], labels: Iterable[NDArray[Any]] | NDArray[Any], n_samples: int
 ) -> Path:
     """Write labels to a ``.npy`` file of int32 as they come, one block after the other.
 
@@ -95,11 +95,11 @@ def write_labels(
     Parameters
     ----------
     path : path
-        The file to write. A file of this name is replaced when the new one is complete, and stays
-        as it is if anything goes wrong.
+        The file to write, with the ending ``.npy``. A file of this name is replaced when the new
+        one is complete, and stays as it is if anything goes wrong.
     labels : iterable of arrays
         Integers, one for each row of a block, in the order of the rows, for instance
-        ``label_blocks(model, blocks)``.
+        ``label_blocks(model, blocks)``; or one array of all labels.
     n_samples : int
         How many labels there will be.
 
@@ -127,6 +127,13 @@ def write_labels(
     """
     check_integer("n_samples", n_samples, 1)
     target = Path(path)
+    if target.suffix.lower() != ".npy":
+        raise ValueError(
+            f"path must end in .npy, the format that is written, got {str(path)!r}. Write "
+            f"{str(target.with_suffix('.npy'))!r}, for example."
+        )
+    if isinstance(labels, np.ndarray) and labels.ndim == 1:
+        labels = [labels]
     with whole_file(target) as file:
         header = {"descr": "<i4", "fortran_order": False, "shape": (int(n_samples),)}
         npy.write_array_header_1_0(file, header)

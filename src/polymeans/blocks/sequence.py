@@ -73,6 +73,13 @@ def from_sequence(obj: Any, *, block_rows: int | None = None, weights: Any = Non
     refuse_one_shot(obj, "obj")
     if isinstance(obj, Blocks):
         raise TypeError(f"obj is in blocks already: {shown(obj)}. Pass it as it is.")
+    if isinstance(obj, list | tuple) and len(obj) and getattr(obj[0], "ndim", 1) == 2:
+        join = "scipy.sparse.vstack(obj)" if sp.issparse(obj[0]) else "numpy.concatenate(obj)"
+        raise TypeError(
+            f"obj is a {type(obj).__name__} of {len(obj)} matrices, but its slices must be rows. "
+            f"Pass {join}, or write a class with the attributes of polymeans.blocks.Blocks, of "
+            "which each matrix is a block."
+        )
     if hasattr(obj, "X") and hasattr(obj, "n_obs"):
         obj = obj.X
     name, names = f"the {type(obj).__name__}", None

@@ -92,6 +92,11 @@ class Journal:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+            raise TypeError(
+                f"checkpoint must be None or the path of a folder, got {folder!r:.200}. It is "
+                'made if needed: checkpoint="fit in progress".'
+            )
         self.folder = Path(folder)
         self._position = 0
         self._header: dict[str, Any] | None = None
