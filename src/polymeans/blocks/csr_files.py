@@ -74,9 +74,7 @@ def from_csr_files(
     opened = [_open(path, part, block_bytes) for part, path in enumerate(files_of(paths, ".npz"))]
     files = [file for file, _ in opened]
     # Parts without rows are passed over.
-    with_rows = [file for file in files if file.shape[0]] or files[
-        :1
-    ]  # there are parts without rows
+    with_rows = [file for file in files if file.shape[0]] or files[:1]
     like = with_rows[0]
     for file in with_rows:
         if (file.shape[1], file.dtype) != (like.shape[1], like.dtype):
