@@ -158,8 +158,10 @@ def test_an_object_that_became_shorter():
         lambda frame: frame.convert_dtypes(),
         lambda frame: frame.astype("float64[pyarrow]"),
         lambda frame: frame.set_index(frame.x0),
+        lambda frame: frame.astype(pd.SparseDtype("float", 0.0)),
+        lambda frame: frame.astype(pd.SparseDtype("float")),
     ],
-    ids=["plain", "nullable", "pyarrow", "index of floats"],
+    ids=["plain", "nullable", "pyarrow", "index of floats", "sparse", "sparse with NaN"],
 )
 def test_pandas_frames_keep_the_names_of_columns(convert):
     X = matrix(np.float64)

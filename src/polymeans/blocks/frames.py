@@ -30,15 +30,15 @@ def array_dtype(frame: Any) -> np.dtype[Any]:
     -------
     dtype
     """
-    from pandas.api.types import is_numeric_dtype  # there is a frame, so there is pandas
-
     for name, kind in frame.dtypes.items():
-        if not is_numeric_dtype(kind) or kind.kind == "c":
+        if kind.kind not in "biuf":  # types of pandas and pyarrow have a kind, too
             raise TypeError(
                 f"Column {name!r} of X has values of type {kind!s:.80}, which are no "
                 "numbers. Convert them, with X.astype({...: float}) for example, or leave the "
                 "column out."
             )
+    if any(hasattr(kind, "fill_value") for kind in frame.dtypes):  # columns of sparse values
+        return np.dtype(np.float64)
     nothing = frame.iloc[:0]
     kinds = [np.float64, np.float32]
     made: NDArray[Any] = check_array(
