@@ -223,3 +223,15 @@ def test_blocks_begin_at_multiples():
     assert [(cut.first, cut.n_rows) for cut in cuts] == [(0, 32), (32, 24)]
     assert cuts[0].pieces == ((0, 0, 10), (1, 0, 22))
     assert cuts[1].pieces == ((1, 22, 25), (2, 0, 1), (3, 0, 20))
+
+
+def test_a_graph_that_computes_other_rows_in_each_pass_is_refused():
+    X = in_chunks(rows("float64"))
+    restless = X.map_blocks(
+        lambda x: x + np.random.default_rng().normal(size=x.shape), dtype="f8", meta=X._meta
+    )
+    with (
+        dask.config.set(scheduler="threads"),
+        pytest.raises(ValueError, match="Every pass has to read the same rows"),
+    ):
+        model().fit(restless)
