@@ -124,8 +124,8 @@ class CentroidEstimator(
             How much each row counts. None: all alike.
         checkpoint : path, default=None
             Folder where the fit is recorded after each iteration. If it was killed or
-            interrupted, the same call goes on from there, to the same bits. The folder is removed
-            when the fit is done.
+            interrupted, the same call goes on from there, to the same bits; ``max_iter`` may be
+            larger then. The folder is removed when the fit is done.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class CentroidEstimator(
         rng = check_seed(self.random_state)
         if journal is not None:
             journal.begin(rng)
-            journal.expect("parameters", self._identity())
+            journal.expect("parameters", self._identity(), grows=("max_iter",))
         progress = FitProgress(self, n_runs, self.max_iter, data)
         state = self._state_class(rows, start, rng)
         best: Run | None = None
@@ -177,7 +177,8 @@ class CentroidEstimator(
             else:
                 state.runner = BlockRunner(state.rows, *how)
             if journal is not None:
-                journal.expect("rows", state.frame.identity())
+                order = {"order": state.runner.order_digest()}
+                journal.expect("rows", state.frame.identity() | order)
                 state.runner.journal = journal
             for number in range(n_runs):
                 progress.begin_run()

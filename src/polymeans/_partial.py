@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from polymeans._base import CentroidEstimator
 from polymeans._fit_state import FitState, all_or_nothing, matrices_explained
-from polymeans._rows import RowsInfo
+from polymeans._rows import RowsInfo, refuse_parts
 from polymeans._validation import (
     check_initial_centers,
     check_n_threads,
@@ -49,7 +49,8 @@ class BatchEstimator(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64.
+            Rows. float32 stays float32; anything else becomes float64. Of blocks and Dask
+            collections, pass one part after the other.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -90,6 +91,7 @@ class BatchEstimator(CentroidEstimator):
         >>> np.sort(model.cluster_centers_.ravel()).round(1) + 0.0
         array([0. , 6.4])
         """
+        refuse_parts(X)
         with all_or_nothing(self):
             first = not self._has_centroids
             if first:

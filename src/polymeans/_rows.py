@@ -100,6 +100,23 @@ def refuse_callable_start(init: Any) -> None:
         )
 
 
+def refuse_parts(X: Any) -> None:
+    """Raise if rows are no single batch in memory, before anything of them is read."""
+    if is_dask(X):
+        raise TypeError(
+            f"X is a Dask {type(X).__name__}, but partial_fit learns from one batch in memory. "
+            "Write `for i in range(X.npartitions): model.partial_fit(X.partitions[i].compute())`, "
+            "or use fit, which takes the whole collection."
+        )
+    if is_blocks(X):
+        raise TypeError(
+            f"X is in blocks, {shown(X)}, but partial_fit learns from one batch in memory. Write "
+            "`for block in X: model.partial_fit(block)`; for blocks with weights `for rows, "
+            "weights in X: model.partial_fit(rows, sample_weight=weights)`. Or use fit, which "
+            "takes all blocks."
+        )
+
+
 @contextmanager
 def rows_to_fit(estimator: Any, X: Any, sample_weight: Any) -> Iterator[FitRows]:
     """What a fit works on, let go of in the end."""

@@ -15,6 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from polymeans.core.sparse_structure import check_structure
 
+from polymeans._not_rows import refuse_what_are_no_rows
+
 #: Largest integer that numpy counts with.
 _MOST = 2**63 - 1
 
@@ -191,6 +193,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
         if reset:
             match_features(estimator, X.shape[1], None, reset)
         return np.ascontiguousarray(X)
+    refuse_what_are_no_rows(X)
     if sp.issparse(X) and X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got a sparse array of shape {X.shape} instead. "

@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -258,3 +259,43 @@ def test_what_is_no_table(data):
 def test_an_empty_table():
     with pytest.raises(ValueError, match="the table has no rows"):
         from_arrow(pa.table({"a": pa.array([], pa.float64())}))
+
+
+@pytest.mark.parametrize("name", [None, "customer"])
+def test_the_index_of_a_pandas_frame_is_no_feature(tmp_path, name):
+    frame = pd.DataFrame({"a": [2.0, -1.0, 3.0, 4.0, -1.0], "b": [4.0, 5.0, 6.0, 7.0, 8.0]})
+    frame.index.name = name
+    column = name or "__index_level_0__"
+    part = frame[frame.a > 0]
+    part.to_parquet(tmp_path / "part.parquet")
+    for blocks in (from_parquet(tmp_path / "part.parquet"), from_arrow(pa.table(part))):
+        assert blocks.feature_names == ("a", "b")
+        assert np.array_equal(stacked(blocks), part.to_numpy())
+    named = from_parquet(tmp_path / "part.parquet", columns=[column, "a"])
+    assert np.array_equal(stacked(named), [[0.0, 2.0], [2.0, 3.0], [3.0, 4.0]])
+    _, weights = from_parquet(tmp_path / "part.parquet", weight_column=column)[0]
+    assert np.array_equal(weights, [0.0, 2.0, 3.0])
+    frame.to_parquet(tmp_path / "a.parquet")  # its index is a range, which has no column
+    assert from_parquet(tmp_path).feature_names == ("a", "b")
+
+
+def test_the_index_of_a_dask_frame_is_no_feature():
+    table = pa.table({"__null_dask_index__": [0, 1], "a": [1.0, 2.0]})
+    assert from_arrow(table).feature_names == ("a",)
+    assert from_arrow(table, columns=["__null_dask_index__"]).n_features == 1
+
+
+def test_a_frame_of_an_index_alone_has_no_columns():
+    table = pa.table(pd.DataFrame(index=pd.Index([3, 4], name="customer")))
+    with pytest.raises(ValueError, match="no columns to cluster by, only the index"):
+        from_arrow(table)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [[("zz", ">", 1)], pc.field("zz") > 1, [("a",)], [("a", "~", 1)], "a > 1", [("a", ">", "x")]],
+    ids=str,
+)
+def test_filters_that_cannot_be_used(filters):
+    with pytest.raises(ValueError, match=r"filters=.* cannot be used: .*\s*.*Columns are \['a'"):
+        from_arrow(pa.table({"a": [1.0, 2.0]}), filters=filters)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import silhouette_score
 
 from polymeans.blocks import Blocks
 from polymeans.blocks.checked import check_blocks
@@ -190,3 +191,12 @@ def test_canonical_csr_blocks_are_not_copied():
     (block,) = check_blocks(Plain([X]))
     assert np.shares_memory(block.data, X.data)
     assert np.shares_memory(block.indices, X.indices)
+
+
+def test_blocks_are_no_array():
+    blocks = check_blocks(Plain([ones(3, 2), ones(4, 2)]))
+    for use in (np.asarray, np.array, lambda X: silhouette_score(X, [0, 1] * 3 + [0])):
+        with pytest.raises(TypeError, match="no array: its rows are read block by block"):
+            use(blocks)
+    assert np.concatenate(list(blocks)).shape == (7, 2)
+    assert isinstance(blocks, Blocks)

@@ -137,3 +137,8 @@ def test_what_is_no_zarr_array(source):
 def test_a_group_is_no_array(folder):
     with pytest.raises(TypeError, match=r"Name one array of a group as path/name"):
         from_zarr(folder)
+
+
+def test_a_folder_without_a_zarr_array(tmp_path):
+    with pytest.raises(ValueError, match="cannot be opened as a zarr array"):
+        from_zarr(tmp_path)

@@ -1,11 +1,16 @@
 """Labels are written completely or not at all."""
 
 import os
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.cluster import MiniBatchKMeans
 
-from polymeans.blocks import write_labels
+from polymeans import KMeans
+from polymeans.blocks import from_arrow, from_sequence, label_blocks, write_labels
+
+from .conftest import matrix, stacked, table_of
 
 
 def parts_of(labels, size=10):
@@ -75,3 +80,40 @@ def test_a_folder_that_is_not_there(tmp_path):
 def test_n_samples_is_a_positive_integer(tmp_path, n_samples):
     with pytest.raises((ValueError, TypeError), match="n_samples must be an integer"):
         write_labels(tmp_path / "labels.npy", [], n_samples)
+
+
+@pytest.mark.parametrize("kind", [KMeans, MiniBatchKMeans])
+def test_labels_of_blocks_go_by_the_names_of_columns(tmp_path, kind):
+    table = table_of(matrix(np.float64))
+    blocks = from_arrow(table, block_bytes=640)
+    rows = stacked(blocks)
+    model = KMeans(3, random_state=0).fit(blocks)
+    if kind is not KMeans:
+        frame = table.to_pandas()
+        model = kind(3, random_state=0, n_init=1).fit(frame)
+        expected = model.predict(frame)
+    else:
+        expected = model.predict(blocks)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = np.concatenate(list(label_blocks(model, blocks)))
+        without = np.concatenate(list(label_blocks(model, from_sequence(rows, block_rows=9))))
+    assert np.array_equal(found, expected)
+    assert np.array_equal(without, expected)
+    assert hasattr(model, "feature_names_in_")
+    other = from_arrow(table, columns=table.column_names[::-1])
+    with pytest.raises(ValueError, match="feature names should match"):
+        write_labels(tmp_path / "labels.npy", label_blocks(model, other), len(rows))
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["labels", "labels.bin", "labels.npz"])
+def test_the_ending_is_that_of_the_format(tmp_path, name):
+    with pytest.raises(ValueError, match=r"path must end in \.npy.*labels\.npy"):
+        write_labels(tmp_path / name, [np.arange(3)], 3)
+    assert os.listdir(tmp_path) == []
+
+
+def test_one_array_of_all_labels(tmp_path):
+    path = write_labels(tmp_path / "labels.npy", np.arange(5), 5)
+    assert np.array_equal(np.load(path), np.arange(5))

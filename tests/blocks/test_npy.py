@@ -161,7 +161,7 @@ def test_files_of_different_width_or_dtype(path, tmp_path, other, found):
     [
         (np.ones(5), ValueError, r"bad\.npy has an array of shape \(5,\)\. It must be 2-D"),
         (np.ones((2, 2, 2)), ValueError, "must be 2-D"),
-        (np.ones((0, 3)), ValueError, r"bad\.npy has the shape \(0, 3\): no values"),
+        (np.ones((0, 3)), ValueError, r"bad\.npy has no rows"),
         (np.ones((3, 0)), ValueError, r"bad\.npy has the shape \(3, 0\): no values"),
         (np.ones((3, 2), complex), TypeError, r"bad\.npy: values of type complex128 cannot be"),
         (np.full((3, 2), "a"), TypeError, "values of type <U1"),
@@ -203,3 +203,14 @@ def test_paths_that_name_no_file(tmp_path):
 def test_arrays_are_no_paths(paths):
     with pytest.raises(TypeError, match="paths must be a path"):
         from_npy(paths)
+
+
+def test_files_without_rows_are_skipped(tmp_path, X):
+    for name, part in (("a", X[:0]), ("b", X[:40]), ("c", np.empty((0, 0), "f4")), ("d", X[40:])):
+        np.save(tmp_path / f"{name}.npy", part)
+    blocks = from_npy(tmp_path, block_bytes=640)
+    assert np.array_equal(stacked(blocks), X)
+    for name in "bd":
+        (tmp_path / f"{name}.npy").unlink()
+    with pytest.raises(ValueError, match="has no rows"):
+        from_npy(tmp_path)

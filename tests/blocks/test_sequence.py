@@ -120,7 +120,7 @@ def test_an_object_that_takes_no_slices():
         (np.ones((3, 2, 2)), ValueError, "They must be 2-D"),
         (np.full((3, 2), "a"), TypeError, "values of type <U1 cannot be clustered"),
         (np.ones((3, 2), complex), TypeError, "Convert them to float32 or float64"),
-        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), TypeError, "values of type object"),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), TypeError, "Column 'b' of X has values"),
     ],
 )
 def test_rows_that_cannot_be_clustered(obj, error, message):
@@ -149,3 +149,40 @@ def test_an_object_that_became_shorter():
     source.rows = source.rows[:-1]
     with pytest.raises(ValueError, match=r"Block 1 .*has 51 rows, but 52 were announced"):
         list(blocks)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame,
+        lambda frame: frame.convert_dtypes(),
+        lambda frame: frame.astype("float64[pyarrow]"),
+        lambda frame: frame.set_index(frame.x0),
+        lambda frame: frame.astype(pd.SparseDtype("float", 0.0)),
+        lambda frame: frame.astype(pd.SparseDtype("float")),
+    ],
+    ids=["plain", "nullable", "pyarrow", "index of floats", "sparse", "sparse with NaN"],
+)
+def test_pandas_frames_keep_the_names_of_columns(convert):
+    X = matrix(np.float64)
+    frame = convert(pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]))
+    blocks = from_sequence(frame, block_rows=10)
+    assert blocks.feature_names == tuple(frame.columns)
+    assert np.array_equal(stacked(blocks), X)
+
+
+def test_columns_of_texts_are_named():
+    with pytest.raises(TypeError, match="Column 'name' of X has values of type"):
+        from_sequence(pd.DataFrame({"a": [1.0], "name": ["x"]}))
+
+
+@pytest.mark.parametrize(
+    ("parts", "remedy"),
+    [
+        ([np.ones((3, 2)), np.ones((4, 2))], "numpy.concatenate"),
+        ((sparse_matrix(), sparse_matrix()), "scipy.sparse.vstack"),
+    ],
+)
+def test_a_list_of_matrices_is_refused_with_the_remedy(parts, remedy):
+    with pytest.raises(TypeError, match=f"of 2 matrices.*{remedy}"):
+        from_sequence(parts)

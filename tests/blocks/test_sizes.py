@@ -116,5 +116,5 @@ def test_block_bytes_is_a_positive_integer(files, block_bytes):
 def test_labels_of_blocks_of_any_size_make_all_labels(files):
     labels = np.arange(103)
     for edges in ([], [1], [50, 50, 102]):
-        path = write_labels(files[2] / "labels.out", np.split(labels, edges), 103)
+        path = write_labels(files[2] / "labels.npy", np.split(labels, edges), 103)
         assert np.array_equal(np.load(path), labels)

@@ -164,6 +164,42 @@ def test_dataframes(scheduler):
     assert_same_bits(model().fit(X, sample_weight=weights), fitted)
 
 
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame.astype("float64[pyarrow]"),
+        lambda frame: frame.round().convert_dtypes(),
+        lambda frame: frame.assign(b=frame.b > 4),
+        lambda frame: frame.astype("float32").assign(b=frame.b > 4),
+        lambda frame: frame.round().convert_dtypes().assign(b=(frame.b > 4).astype("boolean")),
+    ],
+    ids=["pyarrow", "nullable", "float64 and bool", "float32 and bool", "nullable and bool"],
+)
+def test_columns_of_any_numeric_types(convert, scheduler):
+    frame = convert(pd.DataFrame(rows("float64"), columns=list("abcde")))
+    parts = dd.from_pandas(frame, npartitions=3)
+    expected, fitted = model().fit(frame), model().fit(parts)
+    assert_same_bits(expected, fitted)
+    assert fitted.cluster_centers_.dtype == expected.cluster_centers_.dtype
+    np.testing.assert_array_equal(fitted.predict(parts).compute(), expected.labels_)
+    weights = pd.Series(np.arange(300) % 3).convert_dtypes()
+    fitted.fit(parts, sample_weight=dd.from_pandas(weights, npartitions=3))
+    assert_same_bits(model().fit(frame, sample_weight=weights.to_numpy(dtype=float)), fitted)
+
+
+def test_missing_values_of_nullable_columns_are_named(scheduler):
+    frame = pd.DataFrame(rows("float64"), columns=list("abcde")).convert_dtypes()
+    frame.loc[217, "c"] = pd.NA
+    with pytest.raises(ValueError, match="Row 217 has a value that is not finite"):
+        model().fit(dd.from_pandas(frame, npartitions=3))
+
+
+def test_columns_that_are_no_numbers_are_named(scheduler):
+    frame = pd.DataFrame(rows("float64"), columns=list("abcde")).assign(name="x")
+    with pytest.raises(TypeError, match="Column 'name' of X has values of type"):
+        model().fit(dd.from_pandas(frame, npartitions=3))
+
+
 def test_what_needs_all_rows_is_refused_before_any_work(scheduler):
     computed = []
     X = in_chunks(rows("float64")).map_blocks(computed.append, dtype="f8", meta=np.empty((0, 0)))
@@ -187,3 +223,15 @@ def test_blocks_begin_at_multiples():
     assert [(cut.first, cut.n_rows) for cut in cuts] == [(0, 32), (32, 24)]
     assert cuts[0].pieces == ((0, 0, 10), (1, 0, 22))
     assert cuts[1].pieces == ((1, 22, 25), (2, 0, 1), (3, 0, 20))
+
+
+def test_a_graph_that_computes_other_rows_in_each_pass_is_refused():
+    X = in_chunks(rows("float64"))
+    restless = X.map_blocks(
+        lambda x: x + np.random.default_rng().normal(size=x.shape), dtype="f8", meta=X._meta
+    )
+    with (
+        dask.config.set(scheduler="threads"),
+        pytest.raises(ValueError, match="Every pass has to read the same rows"),
+    ):
+        model().fit(restless)

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -125,7 +127,10 @@ def test_without_a_seed_the_draws_are_those_of_the_first_fit(tmp_path, monkeypat
         (KMeans(7, random_state=0), None, "n_clusters of its parameters"),
         (KMeans(8, random_state=0, tol=0.5), None, "tol of its parameters"),
         (L1KMeans(8, random_state=0), None, "belongs to another fit"),
+        (KMeans(8, random_state=0, max_iter=20), None, "max_iter of its parameters"),
+        (KMeans(8, random_state=np.random.RandomState(0)), None, "random_state of its parameters"),
         (KMeans(8, random_state=0), lambda X: X[:-1], "of its rows"),
+        (KMeans(8, random_state=0), lambda X: X[::-1], "order of its rows"),
         (KMeans(8, random_state=0), lambda X: X + 1, "of its rows"),
         (KMeans(8, random_state=0), np.float32, "of its rows"),
     ],
@@ -154,16 +159,96 @@ def test_damaged_and_foreign_folders_are_refused(tmp_path, monkeypatch):
         KMeans(8).fit(rows(), checkpoint=tmp_path)
     assert file.read_text() == "mine"
     folder = interrupted(tmp_path / "x", monkeypatch)
-    page = sorted(folder.glob("*.npz"))[-1]
-    content = page.read_bytes()
-    for damaged in (content[: len(content) // 2], b"", b"PK"):
-        page.write_bytes(damaged)
-        with pytest.raises(ValueError, match="cannot be read"):
-            KMeans(8, random_state=0).fit(rows(), checkpoint=folder)
     header = folder / "journal.json"
     header.write_text(json.dumps({"format": 99}))
     with pytest.raises(ValueError, match="has format 99"):
         KMeans(8, random_state=0).fit(rows(), checkpoint=folder)
+
+
+@pytest.mark.parametrize("number", [0, -1])
+@pytest.mark.parametrize("damage", [lambda content: content[:999], lambda _: b"", lambda _: b"PK"])
+def test_what_a_damaged_page_recorded_is_computed_again(number, damage, tmp_path, monkeypatch):
+    folder = interrupted(tmp_path / "x", monkeypatch)
+    page = sorted(folder.glob("*.npz"))[number]
+    page.write_bytes(damage(page.read_bytes()))
+    model = KMeans(8, random_state=0)
+    with pytest.warns(RuntimeWarning, match=f"{page.name} cannot be read.*computed again"):
+        model.fit(rows(), checkpoint=folder)
+    assert_same_bits(model, KMeans(8, random_state=0).fit(rows()))
+
+
+def test_an_array_of_another_kind_is_no_page(tmp_path, monkeypatch):
+    folder = interrupted(tmp_path / "x", monkeypatch)
+    for page in folder.glob("*.npz"):
+        np.savez(page, other=np.arange(3))
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        model = KMeans(8, random_state=0).fit(rows(), checkpoint=folder)
+    assert_same_bits(model, KMeans(8, random_state=0).fit(rows()))
+
+
+TWO_STARTS = KMeans(8, random_state=0, tol=0.0, n_init=2, max_iter=20)
+
+
+@pytest.mark.parametrize("n_writes", [5, 7])
+def test_a_fit_may_go_on_for_longer(n_writes, tmp_path, monkeypatch):
+    """After so many iterations that the first fit would have made one more, or none."""
+    with monkeypatch.context() as patch:
+        kill_after(patch, n_writes)
+        with pytest.raises(KilledError):
+            KMeans(8, random_state=0, tol=0.0, n_init=2, max_iter=3).fit(
+                rows(), checkpoint=tmp_path
+            )
+    model = clone(TWO_STARTS).fit(rows(), checkpoint=tmp_path)
+    assert_same_bits(model, clone(TWO_STARTS).fit(rows()))
+
+
+def test_a_start_that_ended_too_early_cannot_go_on(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        kill_after(patch, 9)  # in the second start
+        with pytest.raises(KilledError):
+            KMeans(8, random_state=0, tol=0.0, n_init=2, max_iter=3).fit(
+                rows(), checkpoint=tmp_path
+            )
+    with pytest.raises(ValueError, match="max_iter of its parameters"):
+        clone(TWO_STARTS).fit(rows(), checkpoint=tmp_path)
+
+
+OTHER_PROCESS = """
+import os, sys
+import numpy as np
+from polymeans import KMeans
+from polymeans.engine import journal
+from tests.estimators.test_checkpoints import first_rows, rows
+
+write, written = journal._write, []
+
+def die(path, content):
+    if len(written) == 5:
+        os._exit(7)
+    written.append(path)
+    write(path, content)
+
+journal._write = die
+parameters = {"init": first_rows} if sys.argv[2] == "init" else {}
+KMeans(8, random_state=np.random.RandomState(0), **parameters).fit(rows(), checkpoint=sys.argv[1])
+"""
+
+
+def first_rows(X, n_clusters, random_state):
+    return X[random_state.permutation(len(X))[:n_clusters]]
+
+
+@pytest.mark.parametrize("what", ["random_state", "init"])
+def test_objects_as_parameters_are_known_again_in_another_process(what, tmp_path):
+    ended = subprocess.run([sys.executable, "-c", OTHER_PROCESS, str(tmp_path / "x"), what])
+    assert ended.returncode == 7
+    parameters = {"init": first_rows} if what == "init" else {}
+
+    def model():
+        return KMeans(8, random_state=np.random.RandomState(0), **parameters)
+
+    assert_same_bits(model().fit(rows(), checkpoint=tmp_path / "x"), model().fit(rows()))
+    assert not (tmp_path / "x").exists()
 
 
 def test_files_hold_no_pickles(tmp_path, monkeypatch):
@@ -171,3 +256,9 @@ def test_files_hold_no_pickles(tmp_path, monkeypatch):
     for page in folder.glob("*.npz"):
         with np.load(page, allow_pickle=False) as arrays:
             assert [arrays[name].dtype for name in arrays.files]
+
+
+@pytest.mark.parametrize("checkpoint", [True, "", 3])
+def test_what_is_no_folder(checkpoint):
+    with pytest.raises(TypeError, match="checkpoint must be None or the path of a folder"):
+        KMeans(3).fit(rows(), checkpoint=checkpoint)

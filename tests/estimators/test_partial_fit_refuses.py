@@ -1,11 +1,15 @@
 """Batches and parameters that cannot be used, and batches that fail half-way."""
 
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
 from polymeans import KMeans
 from tests.estimators.test_partial_fit import MODELS, stream
+from tests.out_of_core.sources import uneven
 
 
 @pytest.mark.parametrize(
@@ -93,3 +97,35 @@ def test_rows_without_direction_teach_nothing():
     model.partial_fit(np.eye(4)).partial_fit(np.zeros((9, 4)))
     assert model.cluster_weights_.sum() == 4
     np.testing.assert_array_equal(model.labels_, np.zeros(9))
+
+
+def test_blocks_are_refused_before_they_are_read_and_the_remedy_works():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    blocks = uneven(X)
+    model = KMeans(2, random_state=0)
+    with pytest.raises(TypeError, match=r"for block in X: model\.partial_fit"):
+        model.partial_fit(blocks)
+    assert not blocks.reads
+    for i in range(len(blocks)):
+        model.partial_fit(blocks[i])
+    assert model.n_steps_ == len(blocks)
+    with pytest.raises(TypeError, match="which can be read only once"):
+        model.partial_fit(block for block in [X])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda X: da.from_array(X, chunks=(100, 3)),
+        lambda X: dd.from_pandas(pd.DataFrame(X, columns=list("abc")), npartitions=3),
+    ],
+    ids=["array", "frame"],
+)
+def test_dask_collections_are_refused_and_the_remedy_works(make):
+    X = make(np.random.default_rng(0).normal(size=(300, 3)))
+    model = KMeans(2, random_state=0)
+    with pytest.raises(TypeError, match=r"X is a Dask [AD].* learns from one batch in memory"):
+        model.partial_fit(X)
+    for i in range(X.npartitions):
+        model.partial_fit(X.partitions[i].compute())
+    assert model.n_steps_ == 3

@@ -79,9 +79,10 @@ def test_interrupted_at_any_block(name, kind, tmp_path):
         assert_same_bits(expected, MODELS[name](random_state=0).fit(blocks, checkpoint=folder))
 
 
-def test_a_fit_in_memory_continues_one_over_blocks(tmp_path):
+@pytest.mark.parametrize("kind", ["float64", "csr"])
+def test_a_fit_in_memory_continues_one_over_blocks(kind, tmp_path):
     """Rows are the same, wherever they are: only the seeds would differ, and they are recorded."""
-    X = rows("float64")
+    X = rows(kind)
     model = KMeans(9, init="k-means||", random_state=0)
     expected, blocks = model.fit(X).labels_.copy(), uneven(X)
     blocks.interrupt_at = 45

@@ -7,9 +7,10 @@ import weakref
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from polymeans import KMeans
-from polymeans.blocks import from_npy
+from polymeans.blocks import from_npy, from_sequence
 from polymeans.engine import visits
 from polymeans.engine.block_runner import BlockRunner
 from polymeans.engine.streamed import Streamed
@@ -193,3 +194,91 @@ def test_a_long_pass_says_how_long_it_will_take(caplog, monkeypatch):
     with caplog.at_level(logging.DEBUG, "polymeans"):
         KMeans(3, random_state=0, max_iter=1).fit(uneven(centered()))
     assert any("s left" in record.message for record in caplog.records)
+
+
+class Restless:
+    """Blocks whose rows are others after some reads."""
+
+    def __init__(self, X, change, after, weights=None):
+        self.blocks = uneven(X, weights)
+        self.change, self.after = change, after
+
+    def __getattr__(self, name):
+        return getattr(self.blocks, name)
+
+    def __len__(self):
+        return len(self.blocks)
+
+    def __getitem__(self, i):
+        block = self.blocks[i]
+        return block if len(self.reads) <= self.after else self.change(block)
+
+
+def other_values(block):
+    return block + np.random.default_rng(0).normal(size=block.shape).astype(block.dtype)
+
+
+def one_value(block):
+    block[-1, 2] += 1e-9
+    return block
+
+
+def other_order(block):
+    return block[::-1]
+
+
+def other_values_of_csr(block):
+    block.data[0] += 1e-9
+    return block
+
+
+def other_columns_of_csr(block):
+    return sp.csr_array((block.data, (block.indices + 7) % 40, block.indptr), shape=block.shape)
+
+
+def other_weights(block):
+    return block[0], block[1] + 1
+
+
+@pytest.mark.parametrize("after", [6, 20, 40])
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("float64", other_values),
+        ("float32", other_values),
+        ("float64", one_value),
+        ("float64", other_order),
+        ("csr", other_values_of_csr),
+        ("csr", other_columns_of_csr),
+        ("csr", other_order),
+        ("float64", other_weights),
+    ],
+)
+def test_rows_that_differ_from_pass_to_pass(kind, change, after):
+    X = rows(kind)
+    weights = np.ones(len(X)) if change is other_weights else None
+    blocks = Restless(X, change, after, weights)
+    model = KMeans(9, random_state=0, tol=0.0)
+    with pytest.raises(ValueError, match="Every pass has to read the same rows"):
+        model.fit(blocks)
+    assert not hasattr(model, "labels_")
+
+
+def test_rows_may_change_between_two_fits():
+    X = rows("float64")
+    blocks = from_sequence(X, block_rows=50)
+    KMeans(3, random_state=0).fit(blocks)
+    X += 1
+    assert KMeans(3, random_state=0).fit(blocks).score(blocks) < 0
+
+
+def test_rows_at_odd_addresses_are_read_again():
+    """As they come from files: numpy adds them up in another way."""
+    X = rows("float64")
+    buffer = np.zeros(X.nbytes + 1, np.uint8)
+    odd = buffer[1:].view(np.float64).reshape(X.shape)
+    odd[:] = X
+    assert not odd.flags.aligned
+    model = KMeans(3, init="k-means||", random_state=0)
+    expected = model.fit(X).inertia_
+    assert model.fit(from_sequence(odd, block_rows=50)).inertia_ == expected

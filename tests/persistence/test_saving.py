@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import sklearn.cluster
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -61,12 +62,28 @@ def test_what_cannot_be_kept_is_refused(model, error, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lazy_collection_is_refused_with_a_way_out(tmp_path):
+@pytest.mark.parametrize(
+    "model",
+    [
+        KMeans(3, random_state=0),
+        polymeans.KhatriRaoKMeans((2, 2), random_state=0, effort=0.1),
+        polymeans.NonRedundantKMeans((2, 2), random_state=0, effort=0.1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_labels_that_are_lazy_collections_are_left_out(model, tmp_path, caplog):
     from dask import array
 
+    model = clone(model).fit(array.from_array(X, chunks=(20, 6)))
+    for labels in (True, False):
+        caplog.clear()
+        polymeans.save(model, tmp_path / "m", labels=labels)
+        assert "labels_" in caplog.text
+        assert "of the model are Dask collections and were not written" in caplog.text
+        loaded = polymeans.load(tmp_path / "m")
+        assert not hasattr(loaded, "labels_")
+        np.testing.assert_array_equal(loaded.predict(X), model.labels_.compute())
     model = KMeans(3, random_state=0).fit(array.from_array(X, chunks=(20, 6)))
-    with pytest.raises(TypeError, match=r"labels_ is a Dask collection.*labels=False"):
-        polymeans.save(model, tmp_path / "m")
     model.labels_ = model.labels_.compute()
     polymeans.save(model, tmp_path / "m")
     np.testing.assert_array_equal(polymeans.load(tmp_path / "m").labels_, model.labels_)

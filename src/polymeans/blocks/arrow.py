@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from polymeans._validation import shown
-from polymeans.blocks.arrow_columns import Columns, columns_of
+from polymeans.blocks.arrow_columns import Columns, columns_of, index_columns
 from polymeans.blocks.arrow_stream import Cursor, Parts
 from polymeans.blocks.checked import INSTEAD, Announcement, CheckedBlocks
 from polymeans.blocks.extras import load
@@ -39,8 +39,9 @@ def from_arrow(
     data : pyarrow.dataset.Dataset, pyarrow.Table or pyarrow.RecordBatch
         The rows. Files must have the same columns of the same types.
     columns : iterable of str or None, default=None
-        Columns to cluster by, in this order. None: all, the weights aside. They are floats,
-        integers, booleans, or lists of these of a fixed size, which make as many features.
+        Columns to cluster by, in this order. None: all but the weights and the index of a pandas
+        or Dask frame, which is read only if it is named. They are floats, integers, booleans, or
+        lists of these of a fixed size, which make as many features.
     filters : pyarrow.compute.Expression, list of tuples or None, default=None
         Which rows to take: an expression, or ``[("column", "<", value), ...]`` as for
         ``pyarrow.parquet.read_table``.
@@ -78,8 +79,7 @@ def from_arrow(
         data = datasets.dataset(data)
     elif not isinstance(data, datasets.Dataset):
         _refuse(data, pyarrow, datasets)
-    if isinstance(filters, list | tuple):
-        filters = load("pyarrow.parquet").filters_to_expression(list(filters))
+    filters = _checked_filters(filters, data)
     chosen = columns_of(data.schema, columns, weight_column)
     every = columns is None
     fragments, names, stamps = [], [], []
@@ -143,6 +143,22 @@ class _Reader:
         return block
 
 
+def _checked_filters(filters: Any, data: Any) -> Any:
+    """An expression over the columns of a dataset; None for none."""
+    if filters is None:
+        return None
+    try:
+        if isinstance(filters, list | tuple):
+            filters = load("pyarrow.parquet").filters_to_expression(list(filters))
+        data.scanner(columns=[], filter=filters)
+    except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+        raise ValueError(
+            f"filters={shown(filters)} cannot be used: {str(error).rstrip('.')}. Columns are "
+            f"{shown(data.schema.names)}; compare them with values of their types."
+        ) from error
+    return filters
+
+
 def _refuse(data: Any, pyarrow: Any, datasets: Any) -> None:
     once = isinstance(data, pyarrow.RecordBatchReader | datasets.Scanner)
     if once or hasattr(data, "__next__"):
@@ -186,7 +202,8 @@ def _check_alike(
                 f"{name} has values of type {kinds[0]} in column {column!r}, but the first file "
                 f"has {kinds[1]}. All files must have the same types."
             )
-    extra = [column for column in found.names if column not in schema.names]
+    index = index_columns(found)  # of a frame; not every file needs to have one
+    extra = [name for name in found.names if name not in schema.names and name not in index]
     if every and extra:
         raise ValueError(
             f"{name} has the column {extra[0]!r}, which the first file has not. All files must "

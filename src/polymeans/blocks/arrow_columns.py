@@ -1,5 +1,6 @@
 """Columns of an Arrow table as features: which ones, of which type, and their values as rows."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from polymeans.blocks.pages import array_of_own_pages
 #: column go to distant places, which stay in cache until the last column is done. With 32 columns,
 #: 1024 rows took a fifth longer than 4096, by what each of many assignments costs.
 _TILE, _TILE_BYTES = 1024, 2**19
+
+#: What Dask calls an index without a name.
+_DASK_INDEX = "__null_dask_index__"
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def columns_of(schema: Any, columns: Iterable[str] | None, weight_column: str | 
     ----------
     schema : pyarrow.Schema
     columns : iterable of str or None
-        None: all of them, the weights aside.
+        None: all of them but the weights and the index of a frame.
     weight_column : str or None
 
     Returns
@@ -113,7 +117,8 @@ def columns_of(schema: Any, columns: Iterable[str] | None, weight_column: str | 
     types = load("pyarrow.types")
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}. Write [{columns!r}].")
-    names = [name for name in schema.names if name != weight_column]
+    index = index_columns(schema)
+    names = [name for name in schema.names if name != weight_column and name not in index]
     if columns is not None:
         names = list(columns)
     for name in names if weight_column is None else [*names, weight_column]:
@@ -121,7 +126,8 @@ def columns_of(schema: Any, columns: Iterable[str] | None, weight_column: str | 
             found = "is no column" if name not in schema.names else "are several columns"
             raise ValueError(f"There {found} {name!r}. Columns are {shown(schema.names)}.")
     if not names:
-        raise ValueError("There are no columns to cluster by. At least one is needed.")
+        aside = f", only the index {shown(sorted(index))}" if index else ""
+        raise ValueError(f"There are no columns to cluster by{aside}. At least one is needed.")
     if len(set(names)) < len(names):
         raise ValueError(f"columns must name each column once, got {shown(names)}.")
     features, first, narrow = [], 0, True
@@ -140,6 +146,18 @@ def columns_of(schema: Any, columns: Iterable[str] | None, weight_column: str | 
             f"The lists of column {names[0]!r} are empty: there is no feature. Name other columns."
         )
     return Columns(tuple(features), weight_column, np.dtype(np.float32 if narrow else np.float64))
+
+
+def index_columns(schema: Any) -> set[str]:
+    """Columns that number or name the rows of a pandas or Dask frame."""
+    found = {_DASK_INDEX}
+    try:
+        said = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+    except (KeyError, TypeError, ValueError):  # not written from a frame, or by another program
+        said = []
+    # Entries that are no text describe a range, which has no column.
+    found.update(name for name in said if isinstance(name, str))
+    return found & set(schema.names)
 
 
 def _check_is_number(name: str, kind: Any, types: Any) -> None:

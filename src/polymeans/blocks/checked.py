@@ -1,18 +1,21 @@
 """The one place where blocks are checked as they are read."""
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from itertools import accumulate
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from polymeans._not_rows import refuse_masked
 from polymeans._validation import shown
 from polymeans.blocks.files import Stamp
 from polymeans.blocks.protocol import Block, Blocks
 from polymeans.blocks.rows import check_csr, check_dense, check_weights, kind_of, working_dtype
 from polymeans.blocks.weights import RowWeights
+from polymeans.blocks.witness import witness_of
 
 #: What to pass instead of an object that can be read only once.
 INSTEAD = (
@@ -70,6 +73,8 @@ class CheckedBlocks(Blocks):
             weights.check_length(self.n_samples)
         #: Whether blocks come with weights; unknown until one was read.
         self._brings_weights: bool | None = None if weights is None else False
+        #: What each block was like when it was read first; None: nobody compares.
+        self._witnesses: dict[int, bytes] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -107,6 +112,15 @@ class CheckedBlocks(Blocks):
     def __iter__(self) -> Iterator[Block]:
         return (self[i] for i in range(len(self)))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        """Blocks are no array: libraries that want one would get all rows at once."""
+        raise TypeError(
+            f"{self!r} is no array: its rows are read block by block. Pass it to estimators of "
+            "polymeans, or make an array of the rows of all blocks if they fit into memory: "
+            "numpy.concatenate(list(blocks)), scipy.sparse.vstack for CSR rows, and of rows[0] "
+            "where blocks are pairs of rows and weights."
+        )
+
     def __repr__(self) -> str:
         kind = "CSR" if self.is_sparse else "dense"
         return (
@@ -120,13 +134,30 @@ class CheckedBlocks(Blocks):
         i = int(i) % len(self)
         first, where = self._firsts[i], self._where(i)
         rows, weights = _apart(self._read_unchanged(i))
-        rows = self._checked_rows(rows, i, where)
+        rows, total = self._checked_rows(rows, i, where)
         self._check_brings_weights(weights is not None, where)
         if self._weights is not None:
             weights = self._weights[first : first + self.sizes[i]]
-        if weights is None:
-            return rows
-        return rows, check_weights(weights, self.sizes[i], first, where)
+        if weights is not None:
+            weights = check_weights(weights, self.sizes[i], first, where)
+        if self._witnesses is not None:
+            witness = witness_of(rows, total, weights)
+            if self._witnesses.setdefault(i, witness) != witness:
+                raise ValueError(
+                    f"{where} has other values than when it was read before. Every pass has to "
+                    "read the same rows: let the source return the same ones each time, without "
+                    "drawing random numbers, or write them to files first."
+                )
+        return rows if weights is None else (rows, weights)
+
+    def watched(self) -> "CheckedBlocks":
+        """The same blocks, each of which has to be the same one whenever it is read from now on.
+
+        What is compared costs next to nothing, see :func:`~polymeans.blocks.witness.witness_of`.
+        """
+        watched = copy(self)
+        watched._witnesses = {}
+        return watched
 
     def _read_unchanged(self, i: int) -> Block:
         stamps = self._announced.stamps[i] if self._announced.stamps else ()
@@ -138,12 +169,13 @@ class CheckedBlocks(Blocks):
             for stamp in stamps:
                 stamp.check()
 
-    def _checked_rows(self, rows: Any, i: int, where: str) -> Any:
+    def _checked_rows(self, rows: Any, i: int, where: str) -> tuple[Any, np.floating[Any]]:
         announced = self._announced
         wanted, found = "CSR" if announced.is_sparse else "dense", kind_of(rows)
         if found != wanted:
             remedy = "Convert it with tocsr()." if hasattr(rows, "tocsr") else "All must be alike."
             raise TypeError(f"{where} is {found}, but {wanted} rows were announced. {remedy}")
+        refuse_masked(rows, where)
         if rows.ndim != 2:
             raise ValueError(f"{where} has the shape {rows.shape}. Blocks must be 2-D.")
         shape = self.sizes[i], announced.n_features

@@ -73,18 +73,20 @@ def from_csr_files(
     check_block_bytes(block_bytes)
     opened = [_open(path, part, block_bytes) for part, path in enumerate(files_of(paths, ".npz"))]
     files = [file for file, _ in opened]
-    for file in files:
-        if (file.shape[1], file.dtype) != (files[0].shape[1], files[0].dtype):
+    # Parts without rows are passed over.
+    with_rows = [file for file in files if file.shape[0]] or files[:1]
+    like = with_rows[0]
+    for file in with_rows:
+        if (file.shape[1], file.dtype) != (like.shape[1], like.dtype):
             raise ValueError(
-                f"{file.path} has {file.shape[1]} columns of {file.dtype}, but {files[0].path} has "
-                f"{files[0].shape[1]} of {files[0].dtype}. All files must have the same width and "
-                "dtype."
+                f"{file.path} has {file.shape[1]} columns of {file.dtype}, but {like.path} has "
+                f"{like.shape[1]} of {like.dtype}. All files must have the same width and dtype."
             )
     blocks = join([piece for _, pieces in opened for piece in pieces], block_bytes)
     announced = Announcement(
         sizes=tuple(sum(piece.n_rows for piece in block) for block in blocks),
-        n_features=files[0].shape[1],
-        stored=files[0].dtype,
+        n_features=like.shape[1],
+        stored=like.dtype,
         is_sparse=True,
         name=files[0].path if len(files) == 1 else f"{len(files)} .npz files",
         places=tuple(place(block, [file.path for file in files]) for block in blocks),
@@ -184,8 +186,10 @@ def _open(path: str, part: int, block_bytes: int) -> tuple[_File, list[Piece]]:
             f"{path} is no CSR matrix as scipy.sparse.save_npz writes it: {error}."
         ) from error
     working = working_dtype(dtype, path)
-    if len(shape) != 2 or 0 in shape:
-        raise ValueError(f"{path} has the shape {shape}: no rows. Leave the file out.")
+    if len(shape) != 2 or (shape[0] and not shape[1]):
+        raise ValueError(f"{path} has the shape {shape}: no values. Leave the file out.")
+    if not shape[0]:
+        return _File(path, shape, dtype, stamp, None), []
     _check_indptr(indptr, shape[0], path)
     each = working.itemsize + index_dtype.itemsize
     ends = indptr[1:].astype(np.int64) * each + np.arange(1, shape[0] + 1) * indptr.itemsize

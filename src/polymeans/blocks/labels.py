@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from polymeans._validation import check_integer
+from polymeans._validation import check_integer, match_features
 from polymeans.blocks.checked import check_blocks
 from polymeans.blocks.protocol import Blocks
 from polymeans.blocks.read_ahead import read_ahead
@@ -35,7 +35,7 @@ def label_blocks(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
     model : estimator
         Anything fitted that has ``predict``.
     blocks : Blocks
-        Rows to label.
+        Rows to label. Names of columns, where a reader knows them, must be those of the fit.
 
     Yields
     ------
@@ -57,13 +57,30 @@ def label_blocks(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
     >>> [int(np.ptp(labels)) for labels in label_blocks(model, blocks)]
     [0, 0]
     """
-    with closing(read_ahead(check_blocks(blocks))) as ahead:
+    checked = check_blocks(blocks)
+    if "feature_names_in_" in vars(model):
+        names = getattr(blocks, "feature_names", None)
+        match_features(model, checked.n_features, names, reset=False)
+        model = _without_names(model)
+    return _labels(model, checked)
+
+
+def _without_names(model: Any) -> Any:
+    """The same model for rows without names, about which it would warn with each block."""
+    plain = object.__new__(type(model))
+    vars(plain).update(vars(model))
+    del plain.feature_names_in_
+    return plain
+
+
+def _labels(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
+    with closing(read_ahead(blocks)) as ahead:
         for block in ahead:
             yield model.predict(block[0] if isinstance(block, tuple) else block)
 
 
 def write_labels(
-    path: str | os.PathLike[str], labels: Iterable[NDArray[Any]], n_samples: int
+    path: str | os.PathLike[str], labels: Iterable[NDArray[Any]] | NDArray[Any], n_samples: int
 ) -> Path:
     """Write labels to a ``.npy`` file of int32 as they come, one block after the other.
 
@@ -78,11 +95,11 @@ def write_labels(
     Parameters
     ----------
     path : path
-        The file to write. A file of this name is replaced when the new one is complete, and stays
-        as it is if anything goes wrong.
+        The file to write, with the ending ``.npy``. A file of this name is replaced when the new
+        one is complete, and stays as it is if anything goes wrong.
     labels : iterable of arrays
         Integers, one for each row of a block, in the order of the rows, for instance
-        ``label_blocks(model, blocks)``.
+        ``label_blocks(model, blocks)``; or one array of all labels.
     n_samples : int
         How many labels there will be.
 
@@ -110,6 +127,13 @@ def write_labels(
     """
     check_integer("n_samples", n_samples, 1)
     target = Path(path)
+    if target.suffix.lower() != ".npy":
+        raise ValueError(
+            f"path must end in .npy, the format that is written, got {str(path)!r}. Write "
+            f"{str(target.with_suffix('.npy'))!r}, for example."
+        )
+    if isinstance(labels, np.ndarray) and labels.ndim == 1:
+        labels = [labels]
     with whole_file(target) as file:
         header = {"descr": "<i4", "fortran_order": False, "shape": (int(n_samples),)}
         npy.write_array_header_1_0(file, header)

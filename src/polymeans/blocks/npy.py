@@ -67,7 +67,8 @@ def from_npy(paths: Paths, *, block_bytes: int = BLOCK_BYTES, weights: Any = Non
     >>> folder.cleanup()
     """
     check_block_bytes(block_bytes)
-    files = [_open(path) for path in files_of(paths, ".npy")]
+    opened = [_open(path) for path in files_of(paths, ".npy")]
+    files = [file for file in opened if file.shape[0]] or opened[:1]  # there are parts without rows
     for file in files:
         _check_alike(file, files[0])
     n_features, stored = files[0].shape[1], files[0].dtype
@@ -122,7 +123,7 @@ def _open(path: str) -> _File:
     working_dtype(dtype, path)
     if len(shape) != 2:
         raise ValueError(f"{path} has an array of shape {shape}. It must be 2-D: rows, features.")
-    if 0 in shape:
+    if shape[0] and not shape[1]:
         raise ValueError(f"{path} has the shape {shape}: no values. Leave the file out.")
     if os.path.getsize(path) < offset + shape[0] * shape[1] * dtype.itemsize:
         raise ValueError(

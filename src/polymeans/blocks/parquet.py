@@ -40,8 +40,9 @@ def from_parquet(
         ``"part-*.parquet"``; or several of them. Files of a folder or pattern are taken in the
         order of their names, as text. All must have the same columns of the same types.
     columns : iterable of str or None, default=None
-        Columns to cluster by, in this order. None: all, the weights aside. They are floats,
-        integers, booleans, or lists of these of a fixed size, which make as many features.
+        Columns to cluster by, in this order. None: all but the weights and the index of a pandas
+        or Dask frame, which is read only if it is named. They are floats, integers, booleans, or
+        lists of these of a fixed size, which make as many features.
     filters : pyarrow.compute.Expression, list of tuples or None, default=None
         Which rows to take: an expression, or ``[("column", "<", value), ...]`` as for
         ``pyarrow.parquet.read_table``.

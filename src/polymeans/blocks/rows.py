@@ -21,15 +21,24 @@ def working_dtype(stored: Any, where: str) -> np.dtype[Any]:
     return np.dtype(np.float32 if dtype.itemsize == 4 and dtype.kind == "f" else np.float64)
 
 
-def check_dense(rows: Any, dtype: np.dtype[Any], first: int, where: str) -> NDArray[Any]:
-    """Finite rows as a plain C-ordered array; not copied if they are one of this type already."""
+def check_dense(
+    rows: Any, dtype: np.dtype[Any], first: int, where: str
+) -> tuple[NDArray[Any], np.floating[Any]]:
+    """Finite rows as a plain C-ordered array, and the sum of all values.
+
+    Rows are not copied if they are such an array already.
+    """
     array = np.ascontiguousarray(rows, dtype=dtype)
-    _check_finite(array.reshape(-1), first, where, width=array.shape[1])
-    return array
+    return array, _check_finite(array.reshape(-1), first, where, width=array.shape[1])
 
 
-def check_csr(rows: Rows, dtype: np.dtype[Any], first: int, where: str) -> Rows:
-    """Finite CSR rows in canonical format; sorted and added up in a copy where they are not."""
+def check_csr(
+    rows: Rows, dtype: np.dtype[Any], first: int, where: str
+) -> tuple[Rows, np.floating[Any]]:
+    """Finite CSR rows in canonical format, and the sum of all values.
+
+    Rows are sorted, and duplicates added up, in a copy where that is needed.
+    """
     n, d = rows.shape
     data, indices, indptr = rows.data, rows.indices, rows.indptr
     check_structure(rows, where, first)
@@ -41,8 +50,7 @@ def check_csr(rows: Rows, dtype: np.dtype[Any], first: int, where: str) -> Rows:
     if not made.has_canonical_format:
         made = made.copy()
         made.sum_duplicates()
-    _check_finite(made.data, first, where, indptr=made.indptr)
-    return made
+    return made, _check_finite(made.data, first, where, indptr=made.indptr)
 
 
 def check_weights(weights: Any, n_rows: int, first: int, where: str) -> NDArray[np.float64]:
@@ -78,14 +86,15 @@ def _check_finite(
     where: str,
     width: int = 0,
     indptr: NDArray[Any] | None = None,
-) -> None:
+) -> np.floating[Any]:
     # A sum needs no memory and is finite if all values are, unless they are very large.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
-            return
+        total: np.floating[Any] = values.sum()
+    if np.isfinite(total):
+        return total
     wrong = ~np.isfinite(values)
     if not wrong.any():
-        return
+        return total
     at = int(np.flatnonzero(wrong)[0])
     row = at // width if indptr is None else int(np.searchsorted(indptr, at, side="right")) - 1
     raise ValueError(

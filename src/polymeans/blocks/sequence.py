@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from polymeans._validation import check_integer, shown
 from polymeans.blocks.checked import INSTEAD, Announcement, CheckedBlocks, refuse_one_shot
+from polymeans.blocks.frames import FrameRows, is_frame, names_of
 from polymeans.blocks.protocol import Blocks
 from polymeans.blocks.rows import working_dtype
 from polymeans.blocks.sizes import BLOCK_BYTES, cut, place
@@ -37,7 +38,7 @@ def from_sequence(obj: Any, *, block_rows: int | None = None, weights: Any = Non
     obj : object
         It has ``len(obj)``, or ``obj.shape``, and ``obj[start:stop]`` returns rows: something that
         ``numpy.asarray`` takes, or a scipy sparse matrix. Of an object with ``X`` and ``n_obs``
-        (AnnData) ``X`` is taken.
+        (AnnData) ``X`` is taken; pandas frames keep the names of their columns.
     block_rows : int or None, default=None
         Rows of a block, at most. None: about 32 MiB, for sparse rows judged by the first ones.
     weights : array-like of shape (n_samples,), path or None, default=None
@@ -72,9 +73,18 @@ def from_sequence(obj: Any, *, block_rows: int | None = None, weights: Any = Non
     refuse_one_shot(obj, "obj")
     if isinstance(obj, Blocks):
         raise TypeError(f"obj is in blocks already: {shown(obj)}. Pass it as it is.")
+    if isinstance(obj, list | tuple) and len(obj) and getattr(obj[0], "ndim", 1) == 2:
+        join = "scipy.sparse.vstack(obj)" if sp.issparse(obj[0]) else "numpy.concatenate(obj)"
+        raise TypeError(
+            f"obj is a {type(obj).__name__} of {len(obj)} matrices, but its slices must be rows. "
+            f"Pass {join}, or write a class with the attributes of polymeans.blocks.Blocks, of "
+            "which each matrix is a block."
+        )
     if hasattr(obj, "X") and hasattr(obj, "n_obs"):
         obj = obj.X
-    name = f"the {type(obj).__name__}"
+    name, names = f"the {type(obj).__name__}", None
+    if is_frame(obj):
+        names, obj = names_of(obj), FrameRows(obj)
     n_samples = _length(obj, name)
     if n_samples == 0:
         raise ValueError(f"{name} has no rows. At least one is needed.")
@@ -91,6 +101,7 @@ def from_sequence(obj: Any, *, block_rows: int | None = None, weights: Any = Non
         stored=probe.dtype,
         is_sparse=sp.issparse(probe),
         name=name,
+        feature_names=names,
         places=tuple(place([piece], [name]) for piece in pieces),
     )
     return CheckedBlocks(Slices(partial(_rows, obj), pieces), announced, row_weights(weights))
@@ -125,7 +136,7 @@ def _probe(obj: Any, n_rows: int, name: str) -> Rows:
 
 def _rows(obj: Any, start: int, stop: int) -> Rows:
     rows = obj[start:stop]
-    return rows.tocsr() if sp.issparse(rows) else np.asarray(rows)
+    return rows.tocsr() if sp.issparse(rows) else np.asanyarray(rows)
 
 
 def _bytes(rows: Rows, dtype: np.dtype[Any]) -> int:

@@ -71,7 +71,13 @@ def from_zarr(
         folder = os.path.abspath(path_or_array)
         if not os.path.exists(folder):
             raise FileNotFoundError(f"There is no zarr array {folder}.")
-        array = zarr.open(folder, mode="r")
+        try:
+            array = zarr.open(folder, mode="r")
+        except Exception as error:  # of several classes, which differ between versions of zarr
+            raise ValueError(
+                f"{folder} cannot be opened as a zarr array ({type(error).__name__}: {error}). "
+                "Give the folder of an array, or path/name for one of a group."
+            ) from error
     else:
         folder = _folder(path_or_array)
     if not isinstance(array, zarr.Array):

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polymeans._validation import shown
+from polymeans.blocks.frames import array_dtype, as_array, is_plain, names_of
 from polymeans.blocks.rows import working_dtype
 
 
@@ -67,8 +68,9 @@ def dask_rows(X: Any) -> DaskRows:
     names = None
     # Asked of the type: a Delayed object has attributes of any name.
     if hasattr(type(X), "to_dask_array"):  # a dataframe
-        if getattr(X, "ndim", 2) == 2 and all(isinstance(name, str) for name in X.columns):
-            names = tuple(X.columns)
+        if getattr(X, "ndim", 2) == 2:
+            names = names_of(X)
+            X = _in_plain_columns(X)
         X = X.to_dask_array()
     if not isinstance(X, da.Array):
         raise TypeError(
@@ -101,6 +103,19 @@ def dask_rows(X: Any) -> DaskRows:
     return rows
 
 
+def _in_plain_columns(X: Any) -> Any:
+    """A dataframe whose columns make an array of numbers, as they would in memory."""
+    if is_plain(X._meta):
+        return X
+    dtype = array_dtype(X._meta)
+    return X.map_partitions(_converted, dtype, meta=_converted(X._meta, dtype))
+
+
+def _converted(frame: Any, dtype: np.dtype[Any]) -> Any:
+    """A part of a dataframe with all columns of one type."""
+    return type(frame)(as_array(frame, dtype), index=frame.index, columns=frame.columns)
+
+
 def dask_weights(sample_weight: Any, rows: DaskRows) -> Any:
     """Weights as a Dask array with the row chunks of the rows, or None.
 
@@ -110,6 +125,8 @@ def dask_weights(sample_weight: Any, rows: DaskRows) -> Any:
     if sample_weight is None:
         return None
     if hasattr(type(sample_weight), "to_dask_array"):
+        if not isinstance(getattr(sample_weight, "dtype", None), np.dtype):
+            sample_weight = sample_weight.astype(np.float64)  # of pandas or pyarrow
         sample_weight = sample_weight.to_dask_array()
     if not isinstance(sample_weight, da.Array):
         if not rows.has_lengths:

@@ -77,7 +77,7 @@ def make_block(spec: BlockSpec, chunks: list[list[Any]], weights: list[Any] | No
     """Chunks as a checked block; rows are not copied if they are one plain chunk already."""
     rows = joined_rows(spec, chunks)
     check = check_csr if spec.is_sparse else check_dense
-    rows = check(rows, spec.dtype, spec.first, spec.where)
+    rows, _ = check(rows, spec.dtype, spec.first, spec.where)
     if weights is None:
         return PlacedBlock(rows, None, spec.first)
     checked = check_weights(joined_weights(spec, weights), spec.n_rows, spec.first, spec.where)

@@ -7,13 +7,14 @@ compute. Files hold arrays and JSON, never pickles; each is written beside its p
 there, so that a crash leaves the last complete one.
 """
 
-import hashlib
 import io
 import json
 import os
+import warnings
 import zipfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,16 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.core.statistics import Statistics
+from polymeans.engine.digests import digest
 from polymeans.engine.runners import BaseRunner
 
 #: Changes when an older file can no longer be read.
 _FORMAT = 1
 
 _HEADER = "journal.json"
+
+#: What reading a damaged page may raise, beside errors of Python itself.
+_DAMAGED = (zipfile.BadZipFile, zlib.error)
 
 #: Names of arrays that belong to a codebook begin so.
 _STATE = "codebook."
@@ -87,6 +92,11 @@ class Journal:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+            raise TypeError(
+                f"checkpoint must be None or the path of a folder, got {folder!r:.200}. It is "
+                'made if needed: checkpoint="fit in progress".'
+            )
         self.folder = Path(folder)
         self._position = 0
         self._header: dict[str, Any] | None = None
@@ -112,7 +122,7 @@ class Journal:
         header = {"format": _FORMAT, "rng": _rng_to_json(rng)}
         _write(self.folder / _HEADER, json.dumps(header).encode())
 
-    def expect(self, what: str, identity: Mapping[str, Any]) -> None:
+    def expect(self, what: str, identity: Mapping[str, Any], grows: Sequence[str] = ()) -> None:
         """Raise if what the result of the fit depends on is not as it was.
 
         Parameters
@@ -121,19 +131,32 @@ class Journal:
             "parameters" or "rows".
         identity : mapping
             Values by name.
+        grows : sequence of str, default=()
+            Names of limits to iterations: they may be larger than they were, unless a descent that
+            others followed was ended by one.
         """
         path = self.folder / f"{what}.json"
-        named = {name: _digest(value) for name, value in identity.items()}
+        named = {name: digest(value) for name, value in identity.items()}
         if not path.exists():
             _write(path, json.dumps(named).encode())
             return
         known = _read_json(path)
         for name in sorted(known.keys() | named.keys()):
             if known.get(name) != named.get(name):
+                if name in grows and self._may_grow(known.get(name), identity.get(name)):
+                    continue
                 raise ValueError(
                     f"checkpoint={str(self.folder)!r} belongs to another fit: {name} of its {what} "
                     "is not the same. Fit with what it was started with, or give another folder."
                 )
+        if known != named:
+            _write(path, json.dumps(named).encode())
+
+    def _may_grow(self, known: Any, limit: Any) -> bool:
+        if not (isinstance(known, str) and known.isdigit() and int(limit) > int(known)):
+            return False
+        found = [_load(path) for path in sorted(self.folder.glob("[0-9]*.npz"))]
+        return all(page is None or page.get("ended", True) for page in found[:-1])
 
     def once(
         self, compute: Callable[[], Mapping[str, Any]], rng: RandomState
@@ -189,7 +212,7 @@ class Page:
 
     def load(self, rng: RandomState) -> dict[str, Any] | None:
         """Arrays that were recorded before; ``rng`` gets the state it had. None: there are none."""
-        found = _load(self.path)
+        found = _load(self.path, ("rng",))
         if found is not None:
             _rng_from_json(rng, json.loads(str(found.pop("rng"))))
         return found
@@ -212,7 +235,8 @@ class DescentPage:
 
     def load(self) -> DescentRecord | None:
         """What was recorded before; None if nothing was."""
-        found = _load(self.path)
+        names = [field.name for field in fields(DescentRecord) if field.name != "codebook"]
+        found = _load(self.path, names)
         if found is None:
             return None
         return DescentRecord(
@@ -239,16 +263,6 @@ def _with_prefix(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, A
         for name, value in arrays.items()
         if name.startswith(prefix)
     }
-
-
-def _digest(value: Any) -> str:
-    """A short text that differs if the value does."""
-    if isinstance(value, np.ndarray):
-        content = f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
-        return hashlib.sha256(content).hexdigest()
-    if isinstance(value, list | tuple) and any(isinstance(part, np.ndarray) for part in value):
-        return " ".join(_digest(part) for part in value)
-    return repr(value)
 
 
 def _rng_to_json(rng: RandomState) -> list[Any]:
@@ -280,16 +294,26 @@ def _read_header(path: Path) -> dict[str, Any]:
     return header
 
 
-def _load(path: Path) -> dict[str, Any] | None:
+def _load(path: Path, names: Sequence[str] = ()) -> dict[str, Any] | None:
+    """Arrays of a page; None if there is no page, or one that is damaged or lacks some names."""
     if not path.exists():
         return None
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} cannot be read as part of a checkpoint ({error}). Delete its folder."
-        ) from error
+            found = {name: arrays[name] for name in arrays.files}
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise KeyError(missing[0])
+        return found
+    except (ValueError, OSError, EOFError, KeyError, NotImplementedError, *_DAMAGED) as error:
+        # Pages say what would be computed at their place, so that any of them can be done without.
+        warnings.warn(
+            f"{path} cannot be read as part of a checkpoint ({type(error).__name__}: {error}). "
+            "What it recorded is computed again.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
 
 
 def _save(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -306,3 +330,17 @@ def _write(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let new names in a folder outlast a loss of power, where the system can do that."""
+    if os.name != "posix":  # elsewhere folders cannot be opened
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:  # some network file systems have no such thing
+        pass
+    finally:
+        os.close(descriptor)

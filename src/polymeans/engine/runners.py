@@ -35,6 +35,7 @@ from polymeans.engine.assigner import Assigner
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.changes import Change
+from polymeans.engine.digests import digest
 from polymeans.engine.distances import is_in_range
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.numerator_account import NumeratorAccount
@@ -46,6 +47,9 @@ from polymeans.engine.survey import measure
 
 if TYPE_CHECKING:
     from polymeans.engine.journal import Journal
+
+#: Rows that have to be the same ones, at the same places, for a recorded fit to go on.
+_WITNESSES = 16
 
 
 @dataclass
@@ -182,6 +186,12 @@ class BaseRunner(ABC):
         back = np.argsort(np.concatenate(places_of), kind="stable")
         found, norms = zip(*parts)
         return visits.stacked(list(found))[back], np.concatenate(norms)[back]
+
+    def order_digest(self) -> str:
+        """What tells these rows from the same ones in another order, as far as a few of them do."""
+        n_samples = self.frame.n_samples
+        some = self.rows_at(np.unique(np.linspace(0, n_samples - 1, _WITNESSES).astype(np.int64)))
+        return digest(some)
 
     def remember(self, known: KnownRows | None) -> None:
         """Have some rows at hand until others are, or :meth:`release` is called."""

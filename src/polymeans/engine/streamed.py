@@ -26,7 +26,8 @@ class Streamed(LocalPlacement):
     """Blocks of files: each visit reads them in order, each once.
 
     The next block is read while the present one is worked on. Of a block that was visited nothing
-    stays but a few numbers for each row (:class:`~polymeans.engine.placement.Kept`).
+    stays but a few numbers for each row (:class:`~polymeans.engine.placement.Kept`), and what tells
+    of values that are not those of the pass before.
 
     Parameters
     ----------
@@ -48,7 +49,8 @@ class Streamed(LocalPlacement):
     ) -> None:
         shape = source.n_samples, source.n_features
         super().__init__(shape, source.dtype, source.is_sparse, source.sizes)
-        self._source, self._weights, self._log_level = source, weights, log_level
+        self._source, self._weights = source.watched(), weights
+        self._log_level = log_level
         self._frame: MeasuredFrame | None = None
         self.n_passes = 0
 

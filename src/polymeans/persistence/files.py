@@ -7,6 +7,7 @@ A model file is a file in the safetensors layout whose metadata have four texts:
 
 import hashlib
 import json
+import logging
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from polymeans.persistence.errors import ModelFileError
 from polymeans.persistence.layout import NAMES, read_arrays, read_texts, write_arrays
 from polymeans.persistence.registry import REGISTRY, adapter_of, class_named
 from polymeans.persistence.strict_json import parse
+
+logger = logging.getLogger("polymeans")
 
 #: Version of the format that is written; all up to it can be read.
 FORMAT_VERSION = 1
@@ -61,7 +64,8 @@ def save(model: Any, path: Path, *, labels: bool = True) -> None:
         The file to write, by convention ``something.safetensors``.
     labels : bool, default=True
         Whether to write what has one entry for each row of the fit, such as ``labels_``. It is not
-        needed to predict.
+        needed to predict. Labels that are a Dask collection are left out in any case: replace them
+        by ``model.labels_.compute()`` first to keep them.
 
     See Also
     --------
@@ -184,6 +188,8 @@ def save_with_recipe(
             "pipelines, subclasses and other estimators."
         )
     check_is_fitted(model)
+    if name not in _NEED_LABELS:
+        model = _without_lazy_labels(model)
     arrays, values = adapter_of(name).to_arrays(model)
     if not labels and name not in _NEED_LABELS:
         arrays, values = _without_labels(arrays, values)
@@ -194,6 +200,23 @@ def save_with_recipe(
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     texts = {"format": "polymeans", "format_version": str(FORMAT_VERSION), "model": text}
     write_arrays(path, arrays, texts | {"digest": digest(arrays, texts)})
+
+
+def _without_lazy_labels(model: Any) -> Any:
+    """The same model without labels that nobody has computed yet: there may be billions."""
+    lazy = [name for name in _OF_ROWS if hasattr(vars(model).get(name), "__dask_graph__")]
+    if not lazy:
+        return model
+    logger.warning(
+        "%s of the model are Dask collections and were not written to the file. To keep them, "
+        "replace them before: model.%s = model.%s.compute().",
+        " and ".join(lazy),
+        lazy[0],
+        lazy[0],
+    )
+    kept = object.__new__(type(model))
+    vars(kept).update((name, value) for name, value in vars(model).items() if name not in lazy)
+    return kept
 
 
 def _without_labels(
