@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from polymeans.core.sparse_structure import check_structure
-
 from polymeans._not_rows import refuse_what_are_no_rows
+from polymeans.core.sparse_structure import check_structure
 
 #: Largest integer that numpy counts with.
 _MOST = 2**63 - 1

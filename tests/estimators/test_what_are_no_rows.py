@@ -22,7 +22,7 @@ X = np.random.default_rng(0).normal(size=(30, 2))
         ("folder", r"from_npy \(or from_parquet"),
         (ds.dataset(pa.table({"a": X[:, 0]})), r"from_arrow\(X\)"),
     ],
-    ids=str,
+    ids=["npy", "parquet", "csr files", "folder", "dataset"],
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "predict"])
 def test_the_reader_is_named(given, reader, method):
