@@ -49,8 +49,7 @@ class BatchEstimator(CentroidEstimator):
         Parameters
         ----------
         X : {array-like, CSR matrix or array} of shape (n_samples, n_features)
-            Rows. float32 stays float32; anything else becomes float64. Of blocks and Dask
-            collections, pass one part after the other.
+            Rows. float32 stays float32; anything else becomes float64.
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -63,6 +62,8 @@ class BatchEstimator(CentroidEstimator):
 
         Notes
         -----
+        Of blocks and Dask collections, pass one part after the other.
+
         The first call finds a start in its batch by ``init``, given centroids as they are. Give it
         some rows for each cluster: fewer rows than clusters are allowed, and clusters without any
         then wait for rows of later batches that are far from all centroids. After :meth:`fit` the

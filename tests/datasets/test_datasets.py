@@ -1,6 +1,5 @@
 """Generated data: what it promises, and that what it hides can be found again."""
 
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -37,9 +37,9 @@ def label_blocks(model: Any, blocks: Blocks) -> Iterator[NDArray[np.int32]]:
     blocks : Blocks
         Rows to label. Names of columns, where a reader knows them, must be those of the fit.
 
-    Yields
-    ------
-    labels : ndarray of shape (n_rows,)
+    Returns
+    -------
+    labels : iterator of ndarray of shape (n_rows,)
         ``model.predict`` of the rows of each block.
 
     See Also
