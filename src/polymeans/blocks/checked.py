@@ -73,7 +73,7 @@ class CheckedBlocks(Blocks):
             weights.check_length(self.n_samples)
         #: Whether blocks come with weights; unknown until one was read.
         self._brings_weights: bool | None = None if weights is None else False
-        #: What each block was like when it was read first; None: nobody compares.
+        #: What each block was like when it was read first; None: nothing is compared.
         self._witnesses: dict[int, bytes] | None = None
 
     @property

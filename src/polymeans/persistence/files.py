@@ -203,7 +203,7 @@ def save_with_recipe(
 
 
 def _without_lazy_labels(model: Any) -> Any:
-    """The same model without labels that nobody has computed yet: there may be billions."""
+    """The same model without labels that have not been computed yet: there may be billions."""
     lazy = [name for name in _OF_ROWS if hasattr(vars(model).get(name), "__dask_graph__")]
     if not lazy:
         return model
