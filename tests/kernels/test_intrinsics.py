@@ -1,11 +1,14 @@
 """Compiled building blocks against numpy."""
 
+import itertools
+
 import numpy as np
 import pytest
 from numba import njit
 
-from polymeans.kernels import distances, streams, tiles
+from polymeans.kernels import distances, lane_scan, streams, tiles
 from polymeans.kernels.halves import as_half_bits
+from polymeans.kernels.lanes import lane_array
 from polymeans.kernels.rows import Book, DenseArrays, SparseArrays, exact_score
 
 # Intrinsics exist only inside compiled code: thin wrappers call them one by one.
@@ -16,9 +19,24 @@ def call_tile_scores(X, panel, start, out):
     tiles.tile_scores(X, 0, 2, 1, 3, panel, start, out)
 
 
-@njit
-def call_two_best(X, panel, start, skip, best, second, lane):
-    tiles.tile_two_best(X, 0, 1, 2, 3, panel, start, skip, best, second, lane)
+def two_best(monkeypatch, many_registers):
+    """``tile_two_best`` as it is compiled for processors with 16 or with 32 registers."""
+
+    @njit
+    def call(X, rows, n_rows, panel, start, skip, best, second, lane):
+        tiles.tile_two_best(X, rows, n_rows, panel, start, skip, best, second, lane)
+
+    def found(X, rows, panel, start, skip):
+        n_rows = len(rows)
+        rows = np.resize(rows, tiles.MOST_ROWS).astype(np.int64)
+        skip = np.resize(skip, tiles.MOST_ROWS).astype(np.int32)
+        best, second = np.full((2, tiles.MOST_ROWS), np.nan, dtype=X.dtype)
+        lane = np.full(tiles.MOST_ROWS, -1, dtype=np.int32)
+        monkeypatch.setattr(tiles, "has_many_registers", lambda context: many_registers)
+        call(X, rows, n_rows, panel, start, skip, best, second, lane)
+        return best[:n_rows], second[:n_rows], lane[:n_rows]
+
+    return found
 
 
 @njit
@@ -66,28 +84,80 @@ def test_tiles(dtype, d):
     expected = start + X @ panel
     np.testing.assert_allclose(out, expected[[0, 2, 1, 3]], rtol=1e-4, atol=1e-5)
 
-    best, second = np.empty(4, dtype=dtype), np.empty(4, dtype=dtype)
-    lane = np.empty(4, dtype=np.int32)
-    skip = np.array([-1, 0, 3, 99], dtype=np.int32)
-    call_two_best(X, panel, start, skip, best, second, lane)
-    for r in range(4):
-        scores = expected[r].copy()
-        if 0 <= skip[r] < width:
-            scores[skip[r]] = np.inf
-        order = np.argsort(scores)
-        assert lane[r] == order[0]
-        np.testing.assert_allclose([best[r], second[r]], scores[order[:2]], rtol=1e-4, atol=1e-5)
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_two_best(dtype, monkeypatch):
+    with_few, with_many = two_best(monkeypatch, False), two_best(monkeypatch, True)
+    for d, n_rows in itertools.product((0, 1, 7, 129, 600), (1, 4, 5, 8)):
+        rng = np.random.default_rng(d)
+        width = tiles.panel_width(np.dtype(dtype).itemsize)
+        X, rows = rng.normal(size=(20, d)).astype(dtype), rng.permutation(20)[:n_rows]
+        panel, start = rng.normal(size=(d, width)).astype(dtype), rng.normal(size=width)
+        start, skip = start.astype(dtype), np.array([-1, 0, 3, 99, -7])
+        few, many = (found(X, rows, panel, start, skip) for found in (with_few, with_many))
+        for of_few, of_many in zip(few, many):
+            np.testing.assert_array_equal(of_few, of_many)
+        expected = start + X[rows].astype(float) @ panel
+        for r, (best, second, lane) in enumerate(zip(*few)):
+            if 0 <= skip[r % 5] < width:
+                expected[r, skip[r % 5]] = np.inf
+            order = np.argsort(expected[r])
+            assert lane == order[0]
+            np.testing.assert_allclose([best, second], expected[r, order[:2]], rtol=1e-4, atol=1e-4)
 
 
-def test_two_best_of_equal_lanes_takes_the_first():
+def test_two_best_of_equal_lanes_takes_the_first(monkeypatch):
     X, panel = np.zeros((4, 2), np.float32), np.zeros((2, 16), np.float32)
     start = np.full(16, 5.0, np.float32)
     start[[3, 9]] = 1.0
-    best, second = np.empty(4, np.float32), np.empty(4, np.float32)
-    lane = np.empty(4, np.int32)
-    call_two_best(X, panel, start, np.full(4, -1, np.int32), best, second, lane)
+    skip = np.array([-1])
+    best, second, lane = two_best(monkeypatch, True)(X, np.arange(4), panel, start, skip)
     np.testing.assert_array_equal(lane, 3)
     np.testing.assert_array_equal(second, best)
+
+
+def scanned(monkeypatch, many_registers, scan):
+    """A scan as it is compiled for processors with 16 or with 32 registers."""
+
+    @njit
+    def call(sources, values, starts, best, second, lane):
+        last = sources.shape[0] - 1
+        for q in range(0, last + 1, 2):
+            n_groups = values.shape[0]
+            scan(sources, q, last, values, starts, 0, 1, best, second, lane)
+            scan(sources, q, last, values, starts, 1, n_groups, best, second, lane)
+
+    def found(sources, values, starts):
+        n_lines = len(sources)
+        best, second, lane = lane_array(3 * n_lines, np.float32).reshape(3, n_lines, 16)
+        best[:], second[:], lane[:] = np.inf, np.inf, np.nan
+        lane = lane.view(np.int32)
+        monkeypatch.setattr(lane_scan, "has_many_registers", lambda context: many_registers)
+        call(sources, values, starts, best, second, lane)
+        return best, second, lane
+
+    return found
+
+
+@pytest.mark.parametrize("width", lane_scan.SCAN_WIDTHS)
+def test_scan(width, monkeypatch):
+    scan = {3: lane_scan.scan_by_3, 4: lane_scan.scan_by_4, 5: lane_scan.scan_by_5}[width]
+    with_few, with_many = scanned(monkeypatch, False, scan), scanned(monkeypatch, True, scan)
+    for height, n_lines in itertools.product((1, 6, 40), (1, 2, 5)):
+        rng = np.random.default_rng(height)
+        sources = lane_array(n_lines * height, np.float32).reshape(n_lines, height, 16)
+        sources[:] = rng.normal(size=sources.shape)
+        values = rng.normal(size=(3, height, width)).astype(np.float32)
+        starts = rng.normal(size=(3, width)).astype(np.float32)
+        few, many = (found(sources, values, starts) for found in (with_few, with_many))
+        for of_few, of_many in zip(few, many):
+            np.testing.assert_array_equal(of_few, of_many)
+        scores = np.einsum("qtr,gtc->qrgc", sources.astype(float), values) + starts
+        scores = scores.reshape(n_lines, 16, -1)
+        np.testing.assert_array_equal(few[2], scores.argmin(axis=2))
+        scores.sort()
+        for place, found in enumerate(few[:2]):
+            np.testing.assert_allclose(found, scores[..., place], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("halves", [True, False])

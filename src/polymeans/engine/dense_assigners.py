@@ -43,7 +43,7 @@ class DenseLloyd(StatelessAssigner):
         self.width = panel_width(rows.dtype.itemsize)
         # A block of rows should stay in the second-level cache while panels stream past it.
         row_bytes = max(1, rows.n_features * rows.dtype.itemsize)
-        self.block_rows = int(np.clip(2**18 // row_bytes, 16, 256)) // 4 * 4
+        self.block_rows = int(np.clip(2**18 // row_bytes, 16, 256)) // 8 * 8
         self.even = even
         self.set_order(np.arange(n_clusters))
 
@@ -116,17 +116,10 @@ class DenseLloyd(StatelessAssigner):
         return np.empty((self.block_rows, self.rows.n_features), dtype=self.rows.dtype)
 
     def tile_buffer(self) -> "Tile":
-        """Buffers for the scores of four rows and one panel."""
-        from polymeans.kernels.dense import Tile
+        """Buffers for the scores of a few rows and one panel."""
+        from polymeans.kernels.dense import tile_buffers
 
-        dtype = self.rows.dtype
-        return Tile(
-            np.empty((4, self.width), dtype=dtype),
-            np.empty(4, dtype=np.int32),
-            np.empty(4, dtype=dtype),
-            np.empty(4, dtype=dtype),
-            np.empty(4, dtype=np.int32),
-        )
+        return tile_buffers(self.rows.dtype)
 
 
 class DenseLazy(DenseLloyd):

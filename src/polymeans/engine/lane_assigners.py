@@ -22,6 +22,10 @@ MOST_FEATURES = 256
 #: both stay in the first-level cache. Centroids that the second level holds are not cut up.
 _ROW_BYTES, _CENTROID_BYTES, _CACHED_BYTES = 2**14, 2**14, 2**17
 
+#: Lines of sixteen rows that wait together however long they are: centroids in the first-level
+#: cache are then read once for all of them, and rows come from the second level.
+_LEAST_LINES = 4
+
 #: Share of float64 rows that float32 scores may leave undecided; beyond it tiles of float64 take
 #: less time.
 UNDECIDED = 1 / 16
@@ -164,12 +168,14 @@ class LaneLloyd(StatelessAssigner):
 
     def _new_buffers(self, n_rows: int) -> "LaneBuffers":
         d = self.rows.n_features
-        return lane_buffers(max(1, min(_ROW_BYTES // (64 * max(1, d)), 16, -(-n_rows // 16))), d)
+        n_lines = min(max(_LEAST_LINES, _ROW_BYTES // (64 * max(1, d))), 16, -(-n_rows // 16))
+        return lane_buffers(max(1, n_lines), d)
 
 
 def lane_buffers(n_lines: int, d: int) -> "LaneBuffers":
     """Room for so many times sixteen rows of d features."""
     from polymeans.kernels.dense_lanes import LaneBuffers
+    from polymeans.kernels.lane_scan import SCAN_WIDTHS
     from polymeans.kernels.lanes import lane_array
 
     lines = lane_array(n_lines * (d + 4), np.float32)
@@ -183,6 +189,8 @@ def lane_buffers(n_lines: int, d: int) -> "LaneBuffers":
         squares=squares,
         reach=np.empty(16 * n_lines),
         is_open=np.empty(16 * n_lines, dtype=bool),
+        again=np.empty(d * max(SCAN_WIDTHS), dtype=np.float32),
+        sums=np.empty(16 * max(SCAN_WIDTHS), dtype=np.float32),
     )
 
 
@@ -245,8 +253,10 @@ class LaneMargins(LaneLloyd):
 
 def lane_errors(n_features: int, longest: float, shortest: float) -> "ScoreError":
     """How far off scores of centroids of these norms can be, norms being found on the way."""
-    # Products are added one after the other.
-    error = score_error_of(n_features, n_features + 9.0, longest, shortest, np.float32)
+    from polymeans.kernels.tiles import tile_terms
+
+    terms = tile_terms(n_features)
+    error = score_error_of(n_features, terms, longest, shortest, np.float32)
     # Norms are off by one rounding for each feature.
     return error._replace(own=2.5 * (n_features + 8) * 2.0**-24)
 

@@ -10,10 +10,11 @@ from polymeans.kernels.dense import (
     load_block,
     score_error,
     settled,
+    take_rows,
     two_best_lanes,
 )
 from polymeans.kernels.rows import exact_score
-from polymeans.kernels.tiles import tile_scores
+from polymeans.kernels.tiles import MOST_ROWS, tile_scores
 
 
 @kernel(fastmath=FINITE_OR_INFINITE)
@@ -37,11 +38,10 @@ def score_chunk(
         m = b1 - b0
         x = load_block(rows.values, frame, b0, b1, block)
         for p in range(panels.values.shape[0]):
-            for b in range(0, m, 4):
-                two_best_lanes(
-                    x, b, min(b + 1, m - 1), min(b + 2, m - 1), min(b + 3, m - 1), panels, p, tile
-                )
-                for r in range(min(4, m - b)):
+            for b in range(0, m, MOST_ROWS):
+                n_rows = take_rows(tile, b, m - 1)
+                two_best_lanes(x, panels.values[p], panels.starts[p], tile, n_rows)
+                for r in range(n_rows):
                     i = b0 + b + r
                     if tile.best[r] < best[i]:
                         second[i] = min(best[i], tile.second[r])

@@ -7,13 +7,20 @@ their rounding error, and rows whose two best scores are closer than that are de
 float32 scores meaningful.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.rows import as_contested, exact_score, score_rounding
-from polymeans.kernels.tiles import PANEL_BYTES, tile_scores, tile_two_best
+from polymeans.kernels.tiles import (
+    MOST_ROWS,
+    PANEL_BYTES,
+    TILE_ROWS,
+    panel_width,
+    tile_scores,
+    tile_two_best,
+)
 
 # Scores may be infinite (padding lanes), never NaN.
 FINITE_OR_INFINITE = {"nnan", "nsz"}
@@ -49,13 +56,26 @@ class Panels(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Buffers for the scores of four rows and one panel."""
+    """Buffers for the scores of a few rows and one panel."""
 
-    scores: np.ndarray  # (4, width)
-    skip: np.ndarray  # (4,) int32 lane each row leaves out
-    best: np.ndarray  # (4,) smallest score of each row
-    second: np.ndarray  # (4,) and the next
-    lane: np.ndarray  # (4,) int32 lane of the smallest
+    scores: np.ndarray  # (TILE_ROWS, width)
+    rows: np.ndarray  # (MOST_ROWS,) int64 rows whose two best scores are wanted
+    skip: np.ndarray  # (MOST_ROWS,) int32 lane each row leaves out
+    best: np.ndarray  # (MOST_ROWS,) smallest score of each row
+    second: np.ndarray  # (MOST_ROWS,) and the next
+    lane: np.ndarray  # (MOST_ROWS,) int32 lane of the smallest
+
+
+def tile_buffers(dtype: np.dtype[Any]) -> Tile:
+    """Buffers for rows of a type."""
+    return Tile(
+        scores=np.empty((TILE_ROWS, panel_width(dtype.itemsize)), dtype=dtype),
+        rows=np.zeros(MOST_ROWS, dtype=np.int64),
+        skip=np.full(MOST_ROWS, -1, dtype=np.int32),
+        best=np.empty(MOST_ROWS, dtype=dtype),
+        second=np.empty(MOST_ROWS, dtype=dtype),
+        lane=np.empty(MOST_ROWS, dtype=np.int32),
+    )
 
 
 @kernel(inner=True)
@@ -157,20 +177,18 @@ def settled(rows, i, book, best, label, rival):
 
 
 @kernel(inner=True)
-def two_best_lanes(block, q0, q1, q2, q3, panels, p, tile):
-    """The two best lanes of panel p for four rows of a block, lanes in ``tile.skip`` aside."""
+def take_rows(tile, first, last):
+    """Have the rows from ``first`` on in the tile, at most eight; how many are there up to last."""
+    for r in range(MOST_ROWS):
+        tile.rows[r] = min(first + r, last)
+    return min(MOST_ROWS, last + 1 - first)
+
+
+@kernel(inner=True)
+def two_best_lanes(block, panel, start, tile, n_rows):
+    """The two best lanes of a panel for the tile's first rows, lanes in ``tile.skip`` aside."""
     tile_two_best(
-        block,
-        q0,
-        q1,
-        q2,
-        q3,
-        panels.values[p],
-        panels.starts[p],
-        tile.skip,
-        tile.best,
-        tile.second,
-        tile.lane,
+        block, tile.rows, n_rows, panel, start, tile.skip, tile.best, tile.second, tile.lane
     )
 
 
@@ -232,11 +250,10 @@ def assign_all(
             best[b] = np.inf
             second[b] = np.inf
         for p in range(n_panels):
-            for b in range(0, m, 4):
-                two_best_lanes(
-                    x, b, min(b + 1, m - 1), min(b + 2, m - 1), min(b + 3, m - 1), panels, p, tile
-                )
-                for r in range(min(4, m - b)):
+            for b in range(0, m, MOST_ROWS):
+                n_rows = take_rows(tile, b, m - 1)
+                two_best_lanes(x, panels.values[p], panels.starts[p], tile, n_rows)
+                for r in range(n_rows):
                     q = b + r
                     if tile.best[r] < best[q]:
                         second[q] = min(best[q], tile.second[r])

@@ -23,7 +23,7 @@ from polymeans.kernels.distances import quick_squared_distance
 from polymeans.kernels.masks import lowest_bit, possible_groups
 from polymeans.kernels.rounding import DOWN, FAR, LEAST, UP
 from polymeans.kernels.rows import as_contested, exact_score
-from polymeans.kernels.tiles import PANEL_BYTES
+from polymeans.kernels.tiles import MOST_ROWS, PANEL_BYTES
 
 
 class GroupBounds(NamedTuple):
@@ -144,18 +144,15 @@ def assign_lazy(
             waiting = queue[g]
             last = count - 1
             for p in range(g * panels_per_group, min((g + 1) * panels_per_group, n_panels)):
-                for q in range(0, count, 4):
-                    q0 = waiting[q]
-                    q1 = waiting[min(q + 1, last)]
-                    q2 = waiting[min(q + 2, last)]
-                    q3 = waiting[min(q + 3, last)]
-                    # A lane of another panel is out of range here and skips nothing.
-                    tile.skip[0] = own_lane[q0] - p * width
-                    tile.skip[1] = own_lane[q1] - p * width
-                    tile.skip[2] = own_lane[q2] - p * width
-                    tile.skip[3] = own_lane[q3] - p * width
-                    two_best_lanes(x, q0, q1, q2, q3, panels, p, tile)
-                    for r in range(min(4, count - q)):
+                for q in range(0, count, MOST_ROWS):
+                    for r in range(MOST_ROWS):
+                        b = waiting[min(q + r, last)]
+                        tile.rows[r] = b
+                        # A lane of another panel is out of range here and skips nothing.
+                        tile.skip[r] = own_lane[b] - p * width
+                    n_rows = min(MOST_ROWS, count - q)
+                    two_best_lanes(x, panels.values[p], panels.starts[p], tile, n_rows)
+                    for r in range(n_rows):
                         b = waiting[q + r]
                         if panels_per_group == 1:
                             first[b, g] = tile.best[r]

@@ -49,6 +49,8 @@ class LaneBuffers(NamedTuple):
     squares: np.ndarray  # (capacity / 16, 16) float32, aligned: squared norms
     reach: np.ndarray  # (capacity,) how far off scores can be
     is_open: np.ndarray  # (capacity,) bool
+    again: np.ndarray  # (d * the widest group,) float32, one row that is scored again
+    sums: np.ndarray  # (16 * the widest group,) float32
 
 
 @kernel
@@ -112,44 +114,67 @@ def middle_of(
 @kernel(inner=True)
 def _scan_lines(panels, n_lines, at_once, buffers):
     """The two best of all centroids for the first lines of sixteen rows."""
-    n_groups, height, width = panels.values.shape
+    n_groups, _, width = panels.values.shape
+    values, starts, last = panels.values, panels.starts, n_lines - 1
+    rows, best, second, lane = buffers.rows, buffers.best, buffers.second, buffers.lane
     for q in range(n_lines):
         for r in range(16):
             buffers.best[q, r] = np.inf
             buffers.second[q, r] = np.inf
     for begin in range(0, n_groups, at_once):
         end = min(begin + at_once, n_groups)
-        for q in range(n_lines):
-            source = buffers.rows[q]
-            best, second, lane = buffers.best[q], buffers.second[q], buffers.lane[q]
-            values, starts = panels.values, panels.starts
+        for q in range(0, n_lines, 2):
             if width == 4:
-                scan_by_4(source, height, values, starts, begin, end, best, second, lane)
+                scan_by_4(rows, q, last, values, starts, begin, end, best, second, lane)
             elif width == 5:
-                scan_by_5(source, height, values, starts, begin, end, best, second, lane)
+                scan_by_5(rows, q, last, values, starts, begin, end, best, second, lane)
             else:
-                scan_by_3(source, height, values, starts, begin, end, best, second, lane)
+                scan_by_3(rows, q, last, values, starts, begin, end, best, second, lane)
 
 
 @kernel(inner=True)
-def _settle(rows, i, source, r, panels, limit, book):
+def _score_again(again, values, g, sums):
+    """Products of one row and a group of centroids, in sixteen parts each.
+
+    ``again`` has each number of the row as often as there are centroids in a group, so that both
+    are read in order; a part has fewer roundings than the scores of a scan.
+    """
+    n_sums = 16 * values.shape[2]
+    flat = values[g].ravel()
+    for u in range(n_sums):
+        sums[u] = 0.0
+    for first in range(0, flat.shape[0], n_sums):
+        # Slices, whose numbers begin at zero: with others this is compiled without vectors.
+        row, centroids = again[first : first + n_sums], flat[first : first + n_sums]
+        for u in range(centroids.shape[0]):
+            sums[u] += row[u] * centroids[u]
+
+
+@kernel(inner=True)
+def _settle(rows, i, source, r, panels, limit, book, buffers):
     """Nearest by exact score among the centroids that could be, marked if rounding decided."""
     n_clusters = book.numerators.shape[0]
-    _, height, width = panels.values.shape
+    n_groups, height, width = panels.values.shape
+    sums = buffers.sums
+    for t in range(height):
+        for c in range(width):
+            buffers.again[t * width + c] = source[t, r]
     best, label, rival = np.inf, -1, np.inf
-    for j in range(n_clusters):
-        g, c = j // width, j % width
-        score = np.float64(panels.starts[g, c])
-        for t in range(height):
-            score += np.float64(source[t, r]) * np.float64(panels.values[g, t, c])
-        if score <= limit:
-            exact = exact_score(rows, i, book, j)
-            if exact < best:
-                rival = best
-                best = exact
-                label = j
-            else:
-                rival = min(rival, exact)
+    for g in range(n_groups):
+        _score_again(buffers.again, panels.values, g, sums)
+        for c in range(min(width, n_clusters - g * width)):
+            score = np.float64(panels.starts[g, c])
+            for u in range(c, 16 * width, width):
+                score += np.float64(sums[u])
+            if score <= limit:
+                j = g * width + c
+                exact = exact_score(rows, i, book, j)
+                if exact < best:
+                    rival = best
+                    best = exact
+                    label = j
+                else:
+                    rival = min(rival, exact)
     return settled(rows, i, book, best, label, rival)
 
 
@@ -223,7 +248,8 @@ def label_gathered(rows, frame, book, panels, n_queued, at_once, labels, gaps, b
             if buffers.is_open[b]:
                 i = queue[b]
                 limit = np.float64(best[b]) + 2 * buffers.reach[b]
-                labels[i] = _settle(rows, i, buffers.rows[b // 16], b % 16, panels, limit, book)
+                source = buffers.rows[b // 16]
+                labels[i] = _settle(rows, i, source, b % 16, panels, limit, book, buffers)
     return n_open
 
 

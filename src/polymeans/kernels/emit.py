@@ -20,6 +20,16 @@ F32 = ir.FloatType()
 VECTOR = ir.VectorType(F32, LANES)
 
 
+def has_many_registers(context):
+    """Whether code is made for 32 registers of 64 bytes (AVX-512), twice as many as AVX2 has.
+
+    What is computed, and in which order, must not depend on it: a release wheel's kernels return
+    the same bits as those that are compiled for the processor at hand.
+    """
+    _, _, features = context.codegen().magic_tuple()
+    return "+avx512f" in features.split(",")
+
+
 def loop(builder, begin, end, step, initial, body):
     """Emit ``for position in range(begin, end, step): carried = body(position, carried)``.
 

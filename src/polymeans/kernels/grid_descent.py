@@ -11,11 +11,11 @@ import numpy as np
 from polymeans.kernels.additive import refit_quickly
 from polymeans.kernels.cells import decode, member_sums, pair_masses
 from polymeans.kernels.compile import kernel, overload
-from polymeans.kernels.dense import FINITE_OR_INFINITE, Tile
+from polymeans.kernels.dense import FINITE_OR_INFINITE, Tile, take_rows, two_best_lanes
 from polymeans.kernels.emit import LANES
 from polymeans.kernels.multiplicative import SweepBuffers, sweep_products
 from polymeans.kernels.rows import is_kind
-from polymeans.kernels.tiles import tile_scores, tile_two_best
+from polymeans.kernels.tiles import MOST_ROWS, tile_scores
 from polymeans.kernels.vacancies import count_members, fill_vacant
 
 #: Rounds over the sets when products are refitted within a trial, and the gain of a round, relative
@@ -112,31 +112,23 @@ def pack_centroids(theta, problem, workspace):
 def assign_nearest(problem, workspace):
     """Nearest centroid of each row, all panels looked at."""
     n = problem.points.shape[0]
-    workspace.tile.skip[:] = -1
+    tile = workspace.tile
+    tile.skip[:] = -1
     for b in range(n):
         workspace.best[b] = np.inf
         workspace.labels[b] = 0
     for b0 in range(0, n, _BLOCK):
         b1 = min(b0 + _BLOCK, n)
         for p in range(workspace.panels.shape[0]):
-            for b in range(b0, b1, 4):
-                tile_two_best(
-                    problem.points,
-                    b,
-                    min(b + 1, n - 1),
-                    min(b + 2, n - 1),
-                    min(b + 3, n - 1),
-                    workspace.panels[p],
-                    workspace.starts[p],
-                    workspace.tile.skip,
-                    workspace.tile.best,
-                    workspace.tile.second,
-                    workspace.tile.lane,
+            for b in range(b0, b1, MOST_ROWS):
+                n_rows = take_rows(tile, b, b1 - 1)
+                two_best_lanes(
+                    problem.points, workspace.panels[p], workspace.starts[p], tile, n_rows
                 )
-                for r in range(min(4, n - b)):
-                    if workspace.tile.best[r] < workspace.best[b + r]:
-                        workspace.best[b + r] = workspace.tile.best[r]
-                        workspace.labels[b + r] = p * LANES + workspace.tile.lane[r]
+                for r in range(n_rows):
+                    if tile.best[r] < workspace.best[b + r]:
+                        workspace.best[b + r] = tile.best[r]
+                        workspace.labels[b + r] = p * LANES + tile.lane[r]
 
 
 @kernel(inner=True)

@@ -4,6 +4,7 @@ import numpy as np
 
 from polymeans.kernels.cells import decode
 from polymeans.kernels.compile import kernel
+from polymeans.kernels.dense import two_best_lanes
 from polymeans.kernels.draws import accumulate, draw
 from polymeans.kernels.emit import LANES
 from polymeans.kernels.grid_descent import (
@@ -12,7 +13,7 @@ from polymeans.kernels.grid_descent import (
     pack_cell,
     pack_centroids,
 )
-from polymeans.kernels.tiles import tile_two_best
+from polymeans.kernels.tiles import MOST_ROWS
 
 #: Gaps beyond so many temperatures count as infinite: exp(-16) is 1e-7, about what float32 scores
 #: resolve.
@@ -137,29 +138,22 @@ def potential(theta, problem, workspace, q, vector, after, sample):
         theta[start, t] = kept[t]
     total = 0.0
     m = sample.shape[0]
-    lowest = np.empty(4)
-    workspace.tile.skip[:] = -1
-    for b in range(0, m, 4):
+    lowest = np.empty(MOST_ROWS)
+    tile = workspace.tile
+    tile.skip[:] = -1
+    for b in range(0, m, MOST_ROWS):
         lowest[:] = np.inf
+        n_rows = min(MOST_ROWS, m - b)
+        for r in range(MOST_ROWS):
+            tile.rows[r] = sample[min(b + r, m - 1)]
         for p in range(n_panels):
-            tile_two_best(
-                problem.points,
-                sample[b],
-                sample[min(b + 1, m - 1)],
-                sample[min(b + 2, m - 1)],
-                sample[min(b + 3, m - 1)],
-                workspace.panels[p],
-                workspace.starts[p],
-                workspace.tile.skip,
-                workspace.tile.best,
-                workspace.tile.second,
-                workspace.tile.lane,
-            )
-            for s in range(4):
-                lowest[s] = min(lowest[s], np.float64(workspace.tile.best[s]))
-        for s in range(min(4, m - b)):
-            i = sample[b + s]
-            total += problem.weights[i] * min(after[i], distance_of_score(problem, lowest[s], i))
+            panel, start = workspace.panels[p], workspace.starts[p]
+            two_best_lanes(problem.points, panel, start, tile, n_rows)
+            for r in range(n_rows):
+                lowest[r] = min(lowest[r], np.float64(tile.best[r]))
+        for r in range(n_rows):
+            i = sample[b + r]
+            total += problem.weights[i] * min(after[i], distance_of_score(problem, lowest[r], i))
     return total
 
 

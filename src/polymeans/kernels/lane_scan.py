@@ -21,6 +21,7 @@ from polymeans.kernels.emit import (
     LANES,
     VECTOR,
     data_pointer,
+    has_many_registers,
     load_at,
     loop,
     multiply_add,
@@ -28,6 +29,7 @@ from polymeans.kernels.emit import (
     splat,
 )
 from polymeans.kernels.lanes import TURN_BYTES, transpose_pieces
+from polymeans.kernels.tiles import STRETCH
 
 #: Numbers of centroids that are scored at once; each has a running sum of two registers of AVX2.
 #: The one that leaves the fewest lanes of the last group empty is taken.
@@ -136,9 +138,11 @@ def _scan(width):
     """The scan for so many centroids at once."""
 
     @intrinsic
-    def scan(typingctx, source, height, values, starts, begin, end, best, second, lane):
+    def scan(typingctx, sources, line, last, values, starts, begin, end, best, second, lane):
         index = types.int64
-        signature = types.void(source, index, values, starts, index, index, best, second, lane)
+        signature = types.void(
+            sources, index, index, values, starts, index, index, best, second, lane
+        )
 
         def codegen(context, builder, signature, args):
             def pointer(position, pointee):
@@ -146,52 +150,98 @@ def _scan(width):
                     context, builder, signature.args[position], args[position], pointee
                 )
 
-            height, begin, end = args[1], args[4], args[5]
-            source = pointer(0, VECTOR)
-            values, starts = pointer(2, F32), pointer(3, F32)
-            best, second, lane = pointer(6, VECTOR), pointer(7, VECTOR), pointer(8, _LABELS)
+            line, last, begin, end = args[1], args[2], args[5], args[6]
+            struct = make_array(signature.args[0])(context, builder, args[0])
+            height = cgutils.unpack_tuple(builder, struct.shape, 3)[1]
+            rows = builder.bitcast(struct.data, VECTOR.as_pointer())
+            values, starts = pointer(3, F32), pointer(4, F32)
+            best, second, lane = pointer(7, VECTOR), pointer(8, VECTOR), pointer(9, _LABELS)
 
-            def group(g, carried):
-                least, following, where = carried
-                first = builder.mul(g, I64(width))
-                base = builder.mul(first, height)
-                initial = [
-                    splat(builder, load_at(builder, starts, builder.add(first, I64(c)), 4), VECTOR)
-                    for c in range(width)
+            def end_of(begin):
+                end = builder.add(begin, I64(STRETCH))
+                return builder.select(builder.icmp_signed("<", end, height), end, height)
+
+            def scan_lines(lines):
+                """Emit the scan of some lines at once."""
+                sources = [builder.gep(rows, [builder.mul(one, height)]) for one in lines]
+
+                def group(g, carried):
+                    first = builder.mul(g, I64(width))
+                    base = builder.mul(first, height)
+                    initial = [
+                        splat(
+                            builder, load_at(builder, starts, builder.add(first, I64(c)), 4), VECTOR
+                        )
+                        for c in range(width)
+                    ]
+
+                    def add(t, sums):
+                        x = [load_at(builder, source, t, _LINE_BYTES) for source in sources]
+                        place = builder.add(base, builder.mul(t, I64(width)))
+                        out = []
+                        for c in range(width):
+                            number = load_at(builder, values, builder.add(place, I64(c)), 4)
+                            number = splat(builder, number, VECTOR)
+                            for q, row in enumerate(x):
+                                total = sums[c * len(x) + q]
+                                out.append(multiply_add(builder, row, number, total))
+                        return out
+
+                    def stretch(begin, totals):
+                        zeros = [ir.Constant(VECTOR, [0.0] * LANES)] * len(totals)
+                        sums = loop(builder, begin, end_of(begin), 1, zeros, add)
+                        return [builder.fadd(total, s) for total, s in zip(totals, sums)]
+
+                    twice = [start for start in initial for _ in sources]
+                    scores = loop(builder, I64(0), end_of(I64(0)), 1, twice, add)
+                    scores = loop(builder, I64(STRETCH), height, STRETCH, scores, stretch)
+                    found = []
+                    for q in range(len(sources)):
+                        least, following, where = carried[3 * q : 3 * q + 3]
+                        for c, score in enumerate(scores[q :: len(sources)]):
+                            nearer = builder.fcmp_ordered("<", score, least)
+                            farther = builder.select(nearer, least, score)
+                            following = smaller(builder, farther, following)
+                            least = builder.select(nearer, score, least)
+                            number = builder.trunc(builder.add(first, I64(c)), I32)
+                            number = splat(builder, number, _LABELS)
+                            where = builder.select(nearer, number, where)
+                        found += [least, following, where]
+                    return found
+
+                places = [
+                    builder.gep(result, [one]) for one in lines for result in (best, second, lane)
                 ]
+                known = [builder.load(place, align=_LINE_BYTES) for place in places]
+                for value, place in zip(loop(builder, begin, end, 1, known, group), places):
+                    builder.store(value, place, align=_LINE_BYTES)
 
-                def add(t, sums):
-                    x = load_at(builder, source, t, _LINE_BYTES)
-                    place = builder.add(base, builder.mul(t, I64(width)))
-                    out = []
-                    for c, total in enumerate(sums):
-                        number = load_at(builder, values, builder.add(place, I64(c)), 4)
-                        out.append(multiply_add(builder, x, splat(builder, number, VECTOR), total))
-                    return out
-
-                for c, score in enumerate(loop(builder, I64(0), height, 1, initial, add)):
-                    nearer = builder.fcmp_ordered("<", score, least)
-                    farther = builder.select(nearer, least, score)
-                    following = smaller(builder, farther, following)
-                    least = builder.select(nearer, score, least)
-                    number = builder.trunc(builder.add(first, I64(c)), I32)
-                    where = builder.select(nearer, splat(builder, number, _LABELS), where)
-                return [least, following, where]
-
-            known = [builder.load(pointer, align=_LINE_BYTES) for pointer in (best, second, lane)]
-            found = loop(builder, begin, end, 1, known, group)
-            for value, pointer_ in zip(found, (best, second, lane)):
-                builder.store(value, pointer_, align=_LINE_BYTES)
+            following = builder.add(line, I64(1))
+            is_pair = builder.icmp_signed("<", line, last)
+            if has_many_registers(context):
+                with builder.if_else(is_pair) as (both, one):
+                    with both:
+                        scan_lines([line, following])
+                    with one:
+                        scan_lines([line])
+            else:
+                scan_lines([line])
+                with builder.if_then(is_pair):
+                    scan_lines([following])
             return context.get_dummy_value()
 
         return signature, codegen
 
-    scan.__doc__ = f"""Two smallest scores of sixteen rows, over groups of {width} centroids.
+    scan.__doc__ = f"""Two smallest scores of twice sixteen rows, over groups of {width} centroids.
 
-    ``source`` (height, 16) has the rows side by side; ``values`` (n_groups, height, {width}) and
-    ``starts`` (n_groups, {width}) the centroids; groups begin:end are looked at. ``best``,
-    ``second`` (float32) and ``lane`` (int32) have sixteen entries. All begin at multiples of 64
-    bytes, except values and starts.
+    ``sources`` (n_lines, height, 16) has the rows side by side; lines ``line`` and ``line + 1`` are
+    looked at, the latter if it is not behind ``last``. ``values`` (n_groups, height, {width}) and
+    ``starts`` (n_groups, {width}) have the centroids; groups begin:end are looked at. ``best``,
+    ``second`` (float32) and ``lane`` (int32) are (n_lines, 16). All begin at multiples of 64 bytes,
+    except values and starts.
+
+    On AVX-512 both lines are looked at at once: one alone needs {width} running sums, which would
+    wait for each other.
     """
     return scan
 

@@ -250,7 +250,7 @@ class GridProblem:
             return self._make_workspace()
 
     def _make_workspace(self) -> "Workspace":
-        from polymeans.kernels.dense import Tile
+        from polymeans.kernels.dense import tile_buffers
         from polymeans.kernels.emit import LANES
         from polymeans.kernels.grid_descent import Workspace
         from polymeans.kernels.multiplicative import SweepBuffers
@@ -273,11 +273,5 @@ class GridProblem:
             sweep=SweepBuffers(np.empty((largest, r)), np.empty((largest, r)), np.empty(r)),
             row=np.empty(r),
             digits=np.empty(len(self.sizes), dtype=np.int64),
-            tile=Tile(
-                scores=np.empty((TILE_ROWS, LANES), dtype=np.float32),
-                skip=np.empty(TILE_ROWS, dtype=np.int32),
-                best=np.empty(TILE_ROWS, dtype=np.float32),
-                second=np.empty(TILE_ROWS, dtype=np.float32),
-                lane=np.empty(TILE_ROWS, dtype=np.int32),
-            ),
+            tile=tile_buffers(np.dtype(np.float32)),
         )
