@@ -50,9 +50,9 @@ def _has_squares_out_of_range(case: Case) -> bool:
 
 
 def _has_rows_far_apart(case: Case) -> bool:
-    """Whether rows differ by more than float64 has digits."""
+    """Whether rows differ by about as much as float64 has digits."""
     lengths = np.abs(case.X.astype(np.longdouble)).max(axis=1)
-    return bool(lengths[lengths > 0].min(initial=np.inf) < 1e-15 * lengths.max())
+    return bool(lengths[lengths > 0].min(initial=np.inf) < 1e-14 * lengths.max())
 
 
 #: Labels and inertia belong to the centroids before these are rounded to the grid of subnormal
