@@ -172,3 +172,19 @@ def test_objects_that_a_program_has_frozen_stay_frozen():
         "assert n and gc.get_freeze_count() >= n - 100, (n, gc.get_freeze_count())\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+#: Prints whether a fit has imported what compiles operations on arrays, and numba itself.
+FITS = """
+import sys
+import numpy as np
+import polymeans
+X = np.random.default_rng(0).normal(size=(60, 4))
+polymeans.KMeans(3, random_state=0).fit(X)
+print("numba.np.arrayobj" in sys.modules, "numba" in sys.modules)
+"""
+
+
+def test_a_fit_with_kernels_on_the_disk_imports_nothing_of_the_compiler():
+    fits = [subprocess.check_output([sys.executable, "-c", FITS], text=True) for _ in range(2)]
+    assert fits[1].split() == ["False", "True"]
