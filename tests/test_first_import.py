@@ -1,5 +1,7 @@
 """An interrupt during the first fit of a process leaves a library that works."""
 
+import gc
+import json
 import signal
 import subprocess
 import sys
@@ -102,3 +104,87 @@ def test_other_threads_leave_handlers_alone():
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+#: What no estimator needs before it fits: the compiler, solvers and pools that some fits use,
+#: readers of files, the diagnosis of given centroids.
+NEEDED_LATER = (
+    "numba",
+    "llvmlite",
+    "matplotlib",
+    "polymeans.kernels.compile",
+    "polymeans.blocks.arrow",
+    "polymeans.blocks.csr_files",
+    "polymeans.blocks.hdf5",
+    "polymeans.blocks.npy",
+    "polymeans.blocks.parquet",
+    "polymeans.blocks.sequence",
+    "polymeans.blocks.zarr",
+    "polymeans.grids.decomposition",
+    "polymeans.grids.diagnosis",
+)
+
+#: Prints what is in memory after all estimators were imported: of the list, of packages in
+#: which more is imported than scikit-learn's clusterings did, and whether garbage is collected.
+IMPORTS = """
+import gc, json, sys
+import sklearn.cluster
+before = set(sys.modules)
+from polymeans import (
+    KhatriRaoKMeans, KMeans, L1KMeans, NonRedundantKMeans, QuickKMeans, TransformedKMeans
+)
+new = set(sys.modules) - before
+print(json.dumps([
+    sorted(set(sys.argv[1:]) & new),
+    sorted({name.partition(".")[0] for name in new} - sys.stdlib_module_names),
+    gc.isenabled(),
+]))
+"""
+
+
+def test_estimators_import_nothing_that_only_some_fits_need():
+    found = subprocess.check_output([sys.executable, "-c", IMPORTS, *NEEDED_LATER], text=True)
+    early, foreign, collects = json.loads(found)
+    assert early == []
+    assert set(foreign) <= {"polymeans", "sklearn"}
+    assert collects
+
+
+def test_objects_that_stay_are_not_looked_through():
+    collected, made = [], []
+    gc.callbacks.append(lambda phase, info: collected.append(info["generation"]))
+    try:
+        with _first_import.garbage_kept():
+            assert not gc.isenabled()
+            made.extend([] for _ in range(2 * _first_import._MANY))
+        made.extend([] for _ in range(100))
+    finally:
+        gc.callbacks.pop()
+    assert gc.isenabled()
+    assert collected == []
+    assert gc.get_freeze_count() == 0
+
+
+def test_objects_that_a_program_has_frozen_stay_frozen():
+    program = (
+        "import gc; from polymeans import _first_import; gc.freeze(); n = gc.get_freeze_count()\n"
+        "with _first_import.garbage_kept(): kept = [[] for _ in range(100_000)]\n"
+        "assert n and gc.get_freeze_count() >= n - 100, (n, gc.get_freeze_count())\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+#: Prints whether a fit has imported what compiles operations on arrays, and numba itself.
+FITS = """
+import sys
+import numpy as np
+import polymeans
+X = np.random.default_rng(0).normal(size=(60, 4))
+polymeans.KMeans(3, random_state=0).fit(X)
+print("numba.np.arrayobj" in sys.modules, "numba" in sys.modules)
+"""
+
+
+def test_a_fit_with_kernels_on_the_disk_imports_nothing_of_the_compiler():
+    fits = [subprocess.check_output([sys.executable, "-c", FITS], text=True) for _ in range(2)]
+    assert fits[1].split() == ["False", "True"]

@@ -8,6 +8,7 @@ load on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from polymeans._first_import import garbage_kept
 from polymeans._version import __version__
 
 if TYPE_CHECKING:  # what _LAZY says, for type checkers
@@ -99,7 +100,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        value = getattr(import_module(_LAZY[name]), name)
+        with garbage_kept():
+            value = getattr(import_module(_LAZY[name]), name)
         globals()[name] = value  # found here from now on
         return value
     if name in _MODULES:

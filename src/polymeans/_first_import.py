@@ -9,6 +9,9 @@ from contextlib import contextmanager
 
 _imported = _prepared = False
 
+#: Young objects, above which it takes milliseconds to look through them.
+_MANY = 5000
+
 
 def import_numba() -> None:
     """Import numba completely, unless that was done before; an interrupt is raised afterwards.
@@ -78,10 +81,10 @@ def interrupts_deferred() -> Iterator[None]:
 
 @contextmanager
 def garbage_kept() -> Iterator[None]:
-    """Collect no garbage until the block ends.
+    """Collect no garbage until the block ends, and take what was made for objects that stay.
 
-    Where many objects are made that stay, the collector looks through all of them again and again:
-    a tenth of a second while numba is imported and kernels are loaded.
+    Where many of them are made, the collector looks through all of them again and again: a tenth of
+    a second while numba is imported and kernels are loaded, and as much soon after the block.
     """
     collects = gc.isenabled()
     gc.disable()
@@ -89,4 +92,17 @@ def garbage_kept() -> Iterator[None]:
         yield
     finally:
         if collects:
+            _let_grow_old()
             gc.enable()
+
+
+def _let_grow_old() -> None:
+    """Count young objects as old ones, without looking through them.
+
+    They would be looked through when the collector is on again, and make it look through all
+    objects of the process. Cycles among them are found by the next collection of old ones. Objects
+    that the program itself has frozen would be released here, so then nothing is done.
+    """
+    if gc.get_count()[0] > _MANY and gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.unfreeze()

@@ -26,7 +26,6 @@ from polymeans.engine.lloyd import Run, descend
 from polymeans.engine.new_rows import label_few_by_grid
 from polymeans.engine.runners import BaseRunner
 from polymeans.engine.seeding import METHODS, choose_rows, codebook_of_rows
-from polymeans.grids.decomposition import decompose_centroids
 from polymeans.parameters.khatri_rao import check_parameters, check_sets, sizes_of
 from polymeans.parameters.streams import check_stream_parameters, refuse_change
 from polymeans.search.grids import portfolio as search
@@ -339,6 +338,8 @@ class KhatriRaoKMeans(BatchEstimator):
 
     def _decomposed_kmeans(self, runner: BaseRunner, rng: Any) -> list[NDArray[Any]]:
         """Protocentroids of the centroids of plain k-means, clusters weighted by their mass."""
+        from polymeans.grids.decomposition import decompose_centroids
+
         n_clusters = min(self._n_requested, int(np.count_nonzero(runner.weights)))
         start = codebook_of_rows(runner, choose_rows(runner, "k-means++", n_clusters, rng))
         run = descend(runner, start, max_iter=self.max_iter, tol=self._shift_tol)

@@ -14,7 +14,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.dense import load_block
@@ -150,7 +149,9 @@ def within(typingctx, values, i, floor, offset, best, slack):
 
 
 def _length(context, builder, kind, array):
-    return cgutils.unpack_tuple(builder, make_array(kind)(context, builder, array).shape, 2)[1]
+    return cgutils.unpack_tuple(
+        builder, context.make_array(kind)(context, builder, array).shape, 2
+    )[1]
 
 
 @kernel(inner=True)

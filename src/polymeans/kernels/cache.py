@@ -55,7 +55,7 @@ _FEATURES = [
 ]
 
 #: Changes whenever files of earlier versions cannot be read; it also begins each file.
-_FORMAT = b"polymeans kernel 1\n"
+_FORMAT = b"polymeans kernel 2\n"
 
 #: Settings of numba that change the code it generates.
 _SETTINGS = [

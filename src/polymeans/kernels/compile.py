@@ -37,6 +37,14 @@ class Kernel(CPUDispatcher):
         plain = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
         return super().get_call_template(tuple(map(types.unliteral, args)), plain)
 
+    def _compilation_chain_init_hook(self) -> None:
+        """What numba calls first of all: nothing is done.
+
+        It would import packages that extend numba by types of their own, whichever are installed:
+        ``sparse`` alone takes as long as importing numba. Kernels get no such types, and where one
+        of them is compiled, the target context loads these packages when it is refreshed.
+        """
+
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
         """What numba calls for arguments of types that it has not met here.
 

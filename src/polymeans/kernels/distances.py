@@ -4,7 +4,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from polymeans.kernels.emit import F32, I64, fold, loop, multiply_add
 
@@ -26,7 +25,7 @@ def _distance_intrinsic(exact):
             widen = exact and scalar == F32
 
             def row(kind, array, number):
-                struct = make_array(kind)(context, builder, array)
+                struct = context.make_array(kind)(context, builder, array)
                 stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
                 base = builder.ptrtoint(struct.data, I64)
                 address = builder.add(base, builder.mul(number, stride))

@@ -9,7 +9,6 @@ has.
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
-from numba.np.arrayobj import make_array
 
 #: Numbers in one vector of float32: a cache line, and a register of AVX-512. Narrower processors
 #: get several instructions for each.
@@ -121,7 +120,7 @@ def two_smallest(builder, vector):
 
 def lane_pointer(context, builder, kind, array, row, first):
     """Where sixteen float32 lanes of an array (of its row ``row``, if it has rows) begin."""
-    struct = make_array(kind)(context, builder, array)
+    struct = context.make_array(kind)(context, builder, array)
     data = builder.ptrtoint(struct.data, I64)
     if row is not None:
         stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
@@ -137,7 +136,7 @@ def load_lanes(builder, pointer):
 
 def data_pointer(context, builder, kind, array, pointee):
     """Where an array's numbers begin, as a pointer to ``pointee``."""
-    data = make_array(kind)(context, builder, array).data
+    data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(data, pointee.as_pointer())
 
 

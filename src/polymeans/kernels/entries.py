@@ -7,12 +7,15 @@ is missing, kernels take numba's own way.
 """
 
 import pickle
+import sys
 import zlib
+from importlib import import_module
 from typing import Any
 
 from llvmlite import binding
 from numba.core import codegen
 from numba.core.compiler import CompileResult
+from numba.core.environment import Environment, lookup_environment
 from numba.core.serialize import dumps
 
 from polymeans.kernels.linked import LinkedLibrary, parse_late
@@ -55,7 +58,8 @@ def pack(result: Any) -> bytes:
             (outside if value.is_declaration else defined).append(value.name)
     outside = [symbol for symbol in outside if not symbol.startswith("llvm.")]
     code = (name, machine_code, zlib.compress(bitcode, 6), defined, outside)
-    about = (fndesc, environment, signature, objectmode, lifted, "", reload_init, environments)
+    others = [(other.globals["__name__"], other.consts, other.env_name) for other in environments]
+    about = (fndesc, environment, signature, objectmode, lifted, "", reload_init, others)
     return dumps((code, about))
 
 
@@ -72,8 +76,9 @@ def unpack(context: Any, data: bytes) -> Any:
     if not is_quick():
         name, machine_code, bitcode, *_ = code
         library = (name, "object", (machine_code, zlib.decompress(bitcode)))
-        return CompileResult._rebuild(context, library, *about)
+        return CompileResult._rebuild(context, library, *about[:-1], _environments(about[-1]))
     fndesc, environment, signature, objectmode, lifted, annotation, reload_init, others = about
+    others = _environments(others)
     for function in reload_init:
         function()
     if is_linked:
@@ -115,6 +120,27 @@ def _are_there(generator: Any, symbols: list[str]) -> bool:
     """Whether symbols from outside can be found: LLVM ends the process over one that cannot."""
     defined = generator._engine.is_symbol_defined
     return all(defined(symbol) or binding.address_of_symbol(symbol) for symbol in symbols)
+
+
+def _environments(others: list[Any]) -> list[Any]:
+    """What kernels that were linked into this one have: constants, and names of their modules.
+
+    Modules are imported for what has constants only. Compiled code looks nothing else up there, and
+    most of them are modules of numba for its compiler.
+    """
+    found = []
+    for module, constants, name in others:
+        environment = lookup_environment(name)
+        if environment is None:
+            if constants:
+                import_module(module)
+            there = sys.modules.get(module)
+            environment = Environment({"__name__": module} if there is None else vars(there))
+            environment.consts[:] = constants
+            environment.env_name = name
+            Environment._memo[name] = environment  # weak, and where numba looks for it
+        found.append(environment)
+    return found
 
 
 def _load(

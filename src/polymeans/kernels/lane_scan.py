@@ -12,7 +12,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from polymeans.kernels.emit import (
     F32,
@@ -72,7 +71,7 @@ def gather_lanes(typingctx, X, queue, first, last, shift, target, squares):
         piece = ir.VectorType(scalar, width)
         narrow = ir.VectorType(F32, width)
 
-        x = make_array(signature.args[0])(context, builder, args[0])
+        x = context.make_array(signature.args[0])(context, builder, args[0])
         n_features = cgutils.unpack_tuple(builder, x.shape, 2)[1]
         stride = cgutils.unpack_tuple(builder, x.strides, 2)[0]
         base = builder.ptrtoint(x.data, I64)
@@ -151,7 +150,7 @@ def _scan(width):
                 )
 
             line, last, begin, end = args[1], args[2], args[5], args[6]
-            struct = make_array(signature.args[0])(context, builder, args[0])
+            struct = context.make_array(signature.args[0])(context, builder, args[0])
             height = cgutils.unpack_tuple(builder, struct.shape, 3)[1]
             rows = builder.bitcast(struct.data, VECTOR.as_pointer())
             values, starts = pointer(3, F32), pointer(4, F32)

@@ -12,7 +12,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 from numpy.typing import DTypeLike, NDArray
 
 from polymeans.kernels.emit import I32, I64, loop, multiply_add, splat
@@ -55,7 +54,7 @@ class LaneCode:
         self.integers = ir.VectorType(self.integer, self.count)
 
     def data(self, kind, array, pointee=None):
-        pointer = make_array(kind)(self.context, self.builder, array).data
+        pointer = self.context.make_array(kind)(self.context, self.builder, array).data
         return pointer if pointee is None else self.builder.bitcast(pointer, pointee.as_pointer())
 
     def address(self, kind, array):
@@ -152,7 +151,7 @@ def turn_rows(typingctx, X, first, last, begin, end, target, lane):
         piece = ir.VectorType(lanes.scalar, width)
 
         def lines(kind, array):
-            struct = make_array(kind)(context, builder, array)
+            struct = context.make_array(kind)(context, builder, array)
             stride = cgutils.unpack_tuple(builder, struct.strides, 2)[0]
             return builder.ptrtoint(struct.data, I64), stride
 

@@ -10,7 +10,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from polymeans.kernels.compile import kernel
 from polymeans.kernels.emit import (
@@ -55,15 +54,15 @@ def _make_stream(n_vectors):
             entry_size = 2 if halves else 4
             entries = ir.VectorType(ir.HalfType() if halves else F32, LANES)
 
-            index_array = make_array(indices_type)(context, builder, args[0])
+            index_array = context.make_array(indices_type)(context, builder, args[0])
             last = cgutils.unpack_tuple(builder, index_array.shape, 1)[0]
             last = builder.sub(last, I64(1))
-            value_data = make_array(values_type)(context, builder, args[1]).data
-            table_array = make_array(table_type)(context, builder, args[4])
+            value_data = context.make_array(values_type)(context, builder, args[1]).data
+            table_array = context.make_array(table_type)(context, builder, args[4])
             stride = cgutils.unpack_tuple(builder, table_array.strides, 2)[0]
             base = builder.ptrtoint(table_array.data, I64)
             base = builder.add(base, builder.mul(column, I64(entry_size)))
-            out_data = make_array(out_type)(context, builder, args[6]).data
+            out_data = context.make_array(out_type)(context, builder, args[6]).data
             out_data = builder.bitcast(builder.gep(out_data, [column]), VECTOR.as_pointer())
 
             def address(position):
@@ -141,7 +140,7 @@ def bracket(typingctx, slope, half_norms, spread, floor, reach, scores):
             for kind, array in zip(signature.args, args)
             if isinstance(kind, types.Array)
         )
-        shape = make_array(signature.args[-1])(context, builder, args[-1]).shape
+        shape = context.make_array(signature.args[-1])(context, builder, args[-1]).shape
         n_vectors = builder.sdiv(cgutils.unpack_tuple(builder, shape, 1)[0], I64(LANES))
         reach = splat(builder, args[4], VECTOR)
 
@@ -168,7 +167,7 @@ def sift(typingctx, scores, ceiling):
     def codegen(context, builder, signature, args):
         kind = signature.args[0]
         scores = data_pointer(context, builder, kind, args[0], VECTOR)
-        shape = make_array(kind)(context, builder, args[0]).shape
+        shape = context.make_array(kind)(context, builder, args[0]).shape
         n_vectors = builder.sdiv(cgutils.unpack_tuple(builder, shape, 1)[0], I64(LANES))
         ceiling = splat(builder, args[1], VECTOR)
         infinite = ir.Constant(VECTOR, [np.inf] * LANES)

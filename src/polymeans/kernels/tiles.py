@@ -9,7 +9,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from polymeans.kernels.emit import (
     I32,
@@ -61,7 +60,7 @@ def _emit_tile(context, builder, x, panel, start, numbers):
     itemsize = x_type.dtype.bitwidth // 8
     vector = ir.VectorType(scalar, PANEL_BYTES // itemsize)
 
-    x = make_array(x_type)(context, builder, x)
+    x = context.make_array(x_type)(context, builder, x)
     n_features = cgutils.unpack_tuple(builder, x.shape, 2)[1]
     stride = cgutils.unpack_tuple(builder, x.strides, 2)[0]
     base = builder.ptrtoint(x.data, I64)
