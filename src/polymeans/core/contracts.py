@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange
 from polymeans.core.frame import Frame, MeasuredFrame
+from polymeans.core.rows import CSR, Rows
 from polymeans.core.statistics import (
     CellStatistics,
     DeferredStatistics,
@@ -27,6 +28,7 @@ from polymeans.core.statistics import (
 )
 
 __all__ = [
+    "CSR",
     "Block",
     "CellStatistics",
     "Codebook",
@@ -44,10 +46,6 @@ __all__ = [
     "Survey",
     "TermRange",
 ]
-
-
-#: Rows as users give them: an array or a CSR matrix. (scipy has no types to name it by.)
-Rows = Any
 
 
 class Survey(Protocol):

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import Ladder
 from polymeans.core.frame import Frame, MeasuredFrame
+from polymeans.core.rows import Rows
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.engine.accumulate import cell_statistics, marginal_statistics
 from polymeans.engine.assignment import make_assigner

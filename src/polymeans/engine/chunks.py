@@ -15,14 +15,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.core import threads as core_threads
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import Ladder, TermRange
+from polymeans.core.rows import Rows, is_csr, stacked
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
 from polymeans.engine.feature_totals import FeatureTotals
 from polymeans.engine.placement import Held, Kept, Placement, pieces
 from polymeans.engine.prepared import RawBlock, range_of_values
-from polymeans.engine.visits import stacked
 
 #: A function of some rows, of arrays with one entry for each of them, and of other arguments.
 ChunkFunction = Callable[..., NDArray[np.float64]]
@@ -234,7 +233,7 @@ def _in_batches(
 
 def rows_between(X: Rows, lo: int, hi: int) -> Rows:
     """Neighboring rows, without a copy."""
-    if not sp.issparse(X):
+    if not is_csr(X):
         return X[lo:hi]
     indptr = X.indptr[lo : hi + 1]
     a, b = int(indptr[0]), int(indptr[-1])

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.frame import Frame
+from polymeans.core.rows import Rows, stacked
 from polymeans.core.statistics import rounded_mass
 from polymeans.engine.accumulate import MassTotals, mass_statistics
 from polymeans.engine.blocks import Block
@@ -16,7 +16,7 @@ from polymeans.engine.drawing import Lottery, draw_rows, masses_of
 from polymeans.engine.placement import Kept
 from polymeans.engine.plus_plus import forget_distances, plus_plus
 from polymeans.engine.runners import BaseRunner, KnownRows, LocalRunner
-from polymeans.engine.visits import joined, stacked
+from polymeans.engine.visits import joined
 
 Centroids = DenseCodebook | NumeratorCodebook
 

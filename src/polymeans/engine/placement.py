@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
 from polymeans.core.frame import MeasuredFrame
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.blocks import Block
 from polymeans.engine.prepared import RawBlock, Source
 from polymeans.engine.prepared_blocks import block_of
@@ -300,7 +300,7 @@ class Held(LocalPlacement):
         rows: Rows = sources[0][0]
         sizes = [X.shape[0] for X, _ in sources]
         shape = sum(sizes), rows.shape[1]
-        super().__init__(shape, rows.dtype, hasattr(rows, "indptr"), sizes)
+        super().__init__(shape, rows.dtype, is_csr(rows), sizes)
         self._raw = [RawBlock(X, weights, keeps=True) for X, weights in sources]
         self._seen: list[Block] = []
 

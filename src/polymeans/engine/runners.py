@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.dense import DenseCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import MeasuredFrame
+from polymeans.core.rows import Rows, is_csr, stacked
 from polymeans.core.statistics import (
     CellStatistics,
     GroupedStatistics,
@@ -164,7 +164,7 @@ class BaseRunner(ABC):
     def take(self, rows: NDArray[np.integer]) -> NDArray[Any]:
         """Some rows by global number, as an array in engine coordinates."""
         some = self.rows_at(rows)
-        return some.toarray().astype(np.float64) if self.frame.is_sparse else some
+        return some.toarray().astype(np.float64) if is_csr(some) else some
 
     def rows_at(self, rows: NDArray[np.integer]) -> Rows:
         """The same in their own container."""
@@ -185,7 +185,7 @@ class BaseRunner(ABC):
         parts = self.placement.map(visits.some_rows, per_block=own, only=blocks)
         back = np.argsort(np.concatenate(places_of), kind="stable")
         found, norms = zip(*parts)
-        return visits.stacked(list(found))[back], np.concatenate(norms)[back]
+        return stacked(list(found))[back], np.concatenate(norms)[back]
 
     def order_digest(self) -> str:
         """What tells these rows from the same ones in another order, as far as a few of them do."""

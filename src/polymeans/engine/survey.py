@@ -16,9 +16,9 @@ from polymeans._validation import check_weight_range
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
 from polymeans.core.frame import Frame, MeasuredFrame, is_ordinary, power_of_two_unit
+from polymeans.core.rows import Rows
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
 from polymeans.engine.distances import own_distances

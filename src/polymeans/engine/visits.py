@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.base import BaseCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder
+from polymeans.core.rows import Rows, stacked
 from polymeans.core.statistics import CellStatistics
 from polymeans.engine.accounts import feature_rungs
 from polymeans.engine.accumulate import (
@@ -284,10 +283,3 @@ def correction(
 def joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Arrays of all blocks as one; the array itself if there is only one."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def stacked(parts: list[Rows]) -> Rows:
-    """Rows of several parts in one container."""
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
