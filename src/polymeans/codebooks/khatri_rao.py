@@ -31,6 +31,7 @@ from polymeans.core.statistics import (
     certain_inertia,
 )
 from polymeans.core.threads import running_threads
+from polymeans.core.workers import Result
 
 if TYPE_CHECKING:
     from polymeans.kernels.rows import Book, GridBook
@@ -430,7 +431,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
         parts = self._each_block(lambda block: self._block_cost(statistics, *block))
         return certain_inertia(statistics.total_square + sum(parts), statistics.total_square)
 
-    def _each_block(self, function: Callable[[tuple[int, int]], Any]) -> list[Any]:
+    def _each_block(self, function: Callable[[tuple[int, int]], Result]) -> list[Result]:
         """Results for blocks of features."""
         blocks = feature_blocks(self.n_features, self.n_clusters)
         return running_threads().map(function, blocks)

@@ -13,6 +13,7 @@ from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.frame import Frame, MeasuredFrame
 from polymeans.core.rows import Rows, is_csr
 from polymeans.core.threads import running_threads
+from polymeans.core.workers import Result
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.distances import own_distances
@@ -189,7 +190,7 @@ class CandidateDistances:
         running_threads().map(measure, range(len(entries)))
 
 
-def _in_large_pieces(function: Callable[[int, int], Any], n_rows: int) -> list[Any]:
+def _in_large_pieces(function: Callable[[int, int], Result], n_rows: int) -> list[Result]:
     """Results of ``function(lo, hi)`` over all rows, for little work a row."""
     threads = running_threads()
     return threads.map(lambda r: function(*r), threads.ranges(n_rows, smallest=_LIGHT_ROWS))

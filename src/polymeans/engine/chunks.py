@@ -27,7 +27,7 @@ from polymeans.engine.prepared import RawBlock, range_of_values
 ChunkFunction = Callable[..., NDArray[np.float64]]
 
 #: A function that prepares the rows of a block before they are cut into chunks, and its arguments.
-Preparation = tuple[Callable[..., Rows], tuple[Any, ...]]
+Preparation = tuple[Callable[..., Rows], tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ChunkedRows:
         return self.placement.dtype
 
     def total(
-        self, function: ChunkFunction, *args: Any, rows: Sequence[NDArray[Any]] = ()
+        self, function: ChunkFunction, *args: object, rows: Sequence[NDArray[Any]] = ()
     ) -> NDArray[np.float64]:
         """``Σ function(X, *rows, *args)`` over all chunks, exact before it is rounded."""
         n_chunks = -(-self.shape[0] // core_threads.PRODUCT_ROWS)
@@ -82,7 +82,7 @@ class ChunkedRows:
         return totals.rounded(whole).reshape(found.shape)
 
     def each(
-        self, function: ChunkFunction, *args: Any, rows: Sequence[NDArray[Any]] = ()
+        self, function: ChunkFunction, *args: object, rows: Sequence[NDArray[Any]] = ()
     ) -> NDArray[Any]:
         """``function(X, *rows, *args)`` of all chunks, on top of each other."""
         parts = self.placement.map(
@@ -91,7 +91,7 @@ class ChunkedRows:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def triangle(
-        self, function: ChunkFunction, *args: Any, rows: Sequence[NDArray[Any]] = ()
+        self, function: ChunkFunction, *args: object, rows: Sequence[NDArray[Any]] = ()
     ) -> NDArray[np.float64]:
         """R of the QR decomposition of what :meth:`each` would return, which is not kept."""
         found: NDArray[np.float64] | None = None
@@ -119,7 +119,7 @@ class ChunkedRows:
         """All rows in memory, for where they are few."""
         return stacked(self.placement.map(all_rows, self.preparation))
 
-    def _cut(self, rows: Sequence[NDArray[Any]]) -> list[tuple[Any, ...]]:
+    def _cut(self, rows: Sequence[NDArray[Any]]) -> list[tuple[tuple[NDArray[Any], ...]]]:
         return [(own,) for own in pieces(self.placement, *rows)]
 
 
@@ -141,7 +141,7 @@ def add_chunks(
     own: tuple[NDArray[Any], ...],
     preparation: Preparation | None,
     function: ChunkFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     n_chunks: int,
 ) -> _Total:
     """The sum of a function over the chunks of a block."""
@@ -161,7 +161,7 @@ def map_chunks(
     own: tuple[NDArray[Any], ...],
     preparation: Preparation | None,
     function: ChunkFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
 ) -> NDArray[Any]:
     """A function of the chunks of a block, on top of each other."""
     batches = _in_batches(block, kept, own, preparation, function, args)
@@ -176,7 +176,7 @@ def fold_chunks(
     before: NDArray[np.float64] | None,
     preparation: Preparation | None,
     function: ChunkFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
 ) -> NDArray[np.float64]:
     """R of what came before and of the chunks of a block."""
     triangle = before
@@ -210,7 +210,7 @@ def _in_batches(
     own: tuple[NDArray[Any], ...],
     preparation: Preparation | None,
     function: ChunkFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
 ) -> Iterator[list[NDArray[Any]]]:
     """What a function makes of chunks, of a few of them at a time."""
     height = core_threads.PRODUCT_ROWS

@@ -263,14 +263,14 @@ def score_errors(n_features: int, norms: NDArray[np.float64], dtype: np.dtype[An
 
 
 #: Half the distance between one and the next number, and the smallest of full precision.
-_PRECISION: dict[Any, tuple[float, float]] = {
+_PRECISION: dict[type[np.floating], tuple[float, float]] = {
     kind: (float(np.finfo(kind).eps) / 2, float(np.finfo(kind).tiny))
     for kind in (np.float32, np.float64)
 }
 
 
 def score_error_of(
-    n_features: int, n_roundings: float, longest: float, shortest: float, kind: Any
+    n_features: int, n_roundings: float, longest: float, shortest: float, kind: type[np.floating]
 ) -> "ScoreError":
     """The same for the largest and the smallest norm, and so many roundings in a score."""
     from polymeans.kernels.dense import ScoreError

@@ -60,12 +60,12 @@ def leading_directions(
         solver = "exact" if smaller <= _EXACT or 3 * n_directions > smaller else "lanczos"
     if solver == "exact":
         few = rows.shape[0] < rows.shape[1]
-        find: Any = _exact_of_few if few else _exact
+        find = _exact_of_few if few else _exact
         directions, squares = find(rows, roots, mean, n_directions)
     else:
         rows = rows.in_double_precision()
-        find = _lanczos if solver == "lanczos" else _randomized
-        directions, squares = find(rows, roots, mean, n_directions, rng)
+        approach = _lanczos if solver == "lanczos" else _randomized
+        directions, squares = approach(rows, roots, mean, n_directions, rng)
     # LAPACK returns nothing where entries are not finite.
     if len(squares) == 0 or not np.isfinite(squares).all():
         raise np.linalg.LinAlgError(
