@@ -21,10 +21,23 @@ State = dict[str, Any]
 Totals = TypeVar("Totals", bound=Statistics)
 
 
-class CentersTable(Protocol):
-    """Centroids for dense rows: all of them in a table."""
+class Points(Protocol):
+    """Centroids that are points, in a table or combined from others: what exact scores read."""
 
     n_clusters: int
+
+    @property
+    def book(self) -> "Book | GridBook":
+        """The centroids as kernels take them."""
+
+    @property
+    def whole(self) -> "WholeCentroids | None":
+        """The centroids with features that no (sparse) row has, unless they are zero there."""
+
+
+class CentersTable(Points, Protocol):
+    """Centroids for dense rows: all of them in a table."""
+
     centers: NDArray[Any]
 
     @property
@@ -32,10 +45,9 @@ class CentersTable(Protocol):
         """The centroids as kernels take them."""
 
 
-class NumeratorsTable(Protocol):
+class NumeratorsTable(Points, Protocol):
     """Centroids for sparse rows: ``array[j] / denominators[j]``."""
 
-    n_clusters: int
     n_features: int
     denominators: NDArray[np.float64]
     squared_norms: NDArray[np.float64]
@@ -47,6 +59,14 @@ class NumeratorsTable(Protocol):
     @property
     def book(self) -> "Book":
         """The centroids as kernels take them."""
+
+
+class Table(CentersTable, NumeratorsTable, Protocol):
+    """What is read of codebooks of the kind "table".
+
+    Those for one kind of rows need no more than one of the two: dense rows are compared with
+    centers, sparse ones with numerators.
+    """
 
 
 @dataclass(frozen=True)

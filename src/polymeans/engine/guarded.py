@@ -26,11 +26,11 @@ class Guarded:
         Makes the assigner for a block of rows that are not too long.
     """
 
-    def __init__(self, block: Block, make: Callable[[Block], Assigner]) -> None:
+    def __init__(self, block: Block, make: Callable[[Block], Assigner[BaseCodebook]]) -> None:
         self.block, self.make = block, make
         self.long_rows = np.flatnonzero(~(block.norms <= LONGEST))
         self.others = without_rows(block, self.long_rows) if len(self.long_rows) else block
-        self.inner: Assigner | None = None
+        self.inner: Assigner[BaseCodebook] | None = None
         #: Labels that the inner assigner gave to the rows that are zeros for it.
         self.hidden = np.full(len(self.long_rows), -1, dtype=np.int32)
 

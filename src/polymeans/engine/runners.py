@@ -276,7 +276,7 @@ class LocalRunner(BaseRunner):
         self._measured: tuple[BaseCodebook, ExactSum] | None = None
         self._kept.labels = np.full(self.block.n_samples, -1, dtype=np.int32)
         self._kept.previous = self._kept.labels.copy()
-        self._assigner: Assigner = make_assigner(self.block, codebook, algorithm)
+        self._assigner: Assigner[BaseCodebook] = make_assigner(self.block, codebook, algorithm)
         self._account: Account = _account(self.block, codebook)
         self._change: Change | None = None
         self._unmoved: NDArray[np.int32] | None = None  #: labels before rows were relocated
