@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 State = dict[str, Any]
 
 #: What a codebook is refitted from.
-Totals = TypeVar("Totals", bound=Statistics)
+Totals = TypeVar("Totals", bound=Statistics, contravariant=True)
 
 
 class Points(Protocol):
@@ -150,7 +150,7 @@ class BaseCodebook(ABC, Generic[Totals]):
             inertia = measure()
         return inertia, self.refit(statistics)
 
-    def explicit(self, frame: Frame) -> "BaseCodebook":
+    def explicit(self, frame: Frame) -> Self:
         """The codebook a user receives: divided and rounded to the rows' dtype."""
         return self
 
@@ -170,3 +170,7 @@ class BaseCodebook(ABC, Generic[Totals]):
     def restored(self, state: State) -> Self:
         """A codebook of this state; what is not part of it is taken from this one."""
         return type(self).from_state(state)
+
+
+#: A codebook, of which another one of the same class is made.
+Kind = TypeVar("Kind", bound=BaseCodebook)

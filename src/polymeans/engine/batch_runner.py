@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import BaseCodebook, Kind
 from polymeans.core.exact_sums import Ladder
 from polymeans.core.frame import Frame, MeasuredFrame
 from polymeans.core.rows import Rows
@@ -91,7 +91,7 @@ class BatchRunner(BaseRunner):
     def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
         """Nothing is kept that depends on where centroids were."""
 
-    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned."""
         explicit = codebook.explicit(self.frame)
         self.assign(explicit)

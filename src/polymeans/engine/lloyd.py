@@ -8,12 +8,12 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import BaseCodebook, Kind
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import Statistics
 from polymeans.engine.journal import DescentRecord, copied_state, repeat_labels
@@ -46,10 +46,10 @@ class Step:
 
 
 @dataclass
-class Run:
+class Run(Generic[Kind]):
     """Outcome of one descent."""
 
-    codebook: Any  #: of the kind that the descent was given
+    codebook: Kind  #: of the class of the one that the descent was given
     labels: NDArray[np.int32]
     inertia: float
     converged: bool
@@ -65,13 +65,13 @@ class Run:
 
 def descend(
     runner: BaseRunner,
-    codebook: BaseCodebook,
+    codebook: Kind,
     *,
     algorithm: str = "auto",
     max_iter: int = 300,
     tol: float = 1e-4,
     on_step: Callable[[Step, BaseCodebook], bool] | None = None,
-) -> Run:
+) -> Run[Kind]:
     """Lloyd's algorithm from the given codebook.
 
     Parameters
@@ -259,12 +259,12 @@ def _relocations(
 
 
 def _finish(
-    run: Run,
+    run: Run[Kind],
     runner: BaseRunner,
-    codebook: BaseCodebook,
+    codebook: Kind,
     statistics: Statistics | None,
     settled: bool,
-) -> Run:
+) -> Run[Kind]:
     """Make labels, centroids and inertia agree with what a user will hold."""
     frame = runner.frame
     explicit = runner.conclude(codebook, settled)

@@ -7,12 +7,12 @@ a bound or two for each row: every iteration visits each block once. Both return
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import BaseCodebook, Kind
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import MeasuredFrame
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 #: Rows that have to be the same ones, at the same places, for a recorded fit to go on.
 _WITNESSES = 16
+
+#: Statistics that a codebook is refitted from.
+Needed = TypeVar("Needed", bound=Statistics)
 
 
 @dataclass
@@ -107,7 +110,7 @@ class BaseRunner(ABC):
         """The codebook was refitted."""
 
     @abstractmethod
-    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned.
 
         ``settled``: rows have the labels for the codebook already.
@@ -210,10 +213,11 @@ class BaseRunner(ABC):
         found = self.placement.recall(visits.masses_of, ladder, n_clusters, per_block=own)
         return sum(found[1:], found[0])
 
-    def statistics_of(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> Any:
+    def statistics_of(self, labels: NDArray[np.int32], codebook: BaseCodebook[Needed]) -> Needed:
         """Totals of all rows under some labels, of the kind a codebook needs."""
         self.adopt(labels, codebook)
-        return self.add_up()
+        # ``codebook.needs`` is a name of the type that its class has as a parameter.
+        return cast(Needed, self.add_up())
 
     def release(self) -> None:
         """Let go of what only seeding needs."""
@@ -356,7 +360,7 @@ class LocalRunner(BaseRunner):
         self._assigner.follow(codebook, change, drift)
         self._change = None
 
-    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned."""
         if not settled:
             self.assign(codebook)

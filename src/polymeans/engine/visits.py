@@ -17,12 +17,15 @@ from polymeans.core.statistics import CellStatistics
 from polymeans.engine.accounts import feature_rungs
 from polymeans.engine.accumulate import (
     MassTotals,
+    Totals,
     cell_statistics,
     follow_rows,
     is_followed_by_rows,
     marginal_statistics,
     mass_statistics,
     move_rows,
+    together,
+    without,
 )
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.distances import distances_apart, distances_in_user_units, own_distances
@@ -37,14 +40,16 @@ class Pass:
     """What one visit of every block finds for a codebook: new labels, and their totals."""
 
     changes: "Changes"
-    statistics: Any  #: of the kind the codebook needs; None: they went into shared totals
+    statistics: Totals | None  #: of the kind the codebook needs; None: they went into shared totals
     inertia: ExactSum | None  #: ``Σ w |x - v|²`` if it was asked for
 
     def __add__(self, other: "Pass") -> "Pass":
         inertia = None
         if self.inertia is not None and other.inertia is not None:
             inertia = self.inertia + other.inertia
-        statistics = None if self.statistics is None else self.statistics + other.statistics
+        statistics = None
+        if self.statistics is not None and other.statistics is not None:
+            statistics = together(self.statistics, other.statistics)
         return Pass(self.changes + other.changes, statistics, inertia)
 
 
@@ -130,7 +135,7 @@ def assign_and_add_up(
     return Pass(changes, correction(few, before[moved], labels[moved], *wants), inertia)
 
 
-def add_up(block: Block, kept: Kept, needs: str, sizes: tuple[int, ...]) -> Any:
+def add_up(block: Block, kept: Kept, needs: str, sizes: tuple[int, ...]) -> Totals:
     """Statistics of the present labels."""
     return totals_of(block, kept.labels_or_none_yet(), needs, sizes)
 
@@ -259,7 +264,9 @@ def wants_of(codebook: BaseCodebook) -> tuple[str, tuple[int, ...]]:
     return codebook.needs, sizes
 
 
-def totals_of(block: Block, labels: NDArray[np.int32], needs: str, sizes: tuple[int, ...]) -> Any:
+def totals_of(
+    block: Block, labels: NDArray[np.int32], needs: str, sizes: tuple[int, ...]
+) -> Totals:
     """Statistics of a block's rows under some labels, of the kind that is needed."""
     frame = block.measured
     if needs == "marginals":
@@ -275,9 +282,9 @@ def correction(
     labels: NDArray[np.int32],
     needs: str,
     sizes: tuple[int, ...],
-) -> Any:
+) -> Totals:
     """What totals change by if all rows of a block get other labels."""
-    return totals_of(block, labels, needs, sizes) - totals_of(block, before, needs, sizes)
+    return without(totals_of(block, labels, needs, sizes), totals_of(block, before, needs, sizes))
 
 
 def joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
