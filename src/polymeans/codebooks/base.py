@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Never, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,5 +172,8 @@ class BaseCodebook(ABC, Generic[Totals]):
         return type(self).from_state(state)
 
 
-#: A codebook, of which another one of the same class is made.
-Kind = TypeVar("Kind", bound=BaseCodebook)
+#: A codebook of which it is not known what it is refitted from: it is read, and not refitted.
+Centroids: TypeAlias = BaseCodebook[Never]
+
+#: A codebook, of which another one of the same class is made; Any: refitted from whatever it needs.
+Kind = TypeVar("Kind", bound=BaseCodebook[Any])

@@ -19,7 +19,7 @@ from polymeans.codebooks.aggregation import (
     scale_later_sets,
     split,
 )
-from polymeans.codebooks.base import BaseCodebook, State, Totals, WholeCentroids
+from polymeans.codebooks.base import BaseCodebook, Centroids, State, Totals, WholeCentroids
 from polymeans.codebooks.dense import table_inertia
 from polymeans.codebooks.multiplicative import feature_blocks, sweep_block
 from polymeans.core.frame import CANCELLED, Frame
@@ -256,7 +256,7 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
         return certain_inertia(inertia, statistics.total_square)
 
 
-def sets_of(codebook: BaseCodebook, frame: Frame) -> list[NDArray[Any]]:
+def sets_of(codebook: Centroids, frame: Frame) -> list[NDArray[Any]]:
     """Protocentroids in the user's coordinates; free centroids are a single set."""
     if isinstance(codebook, GridCodebook):
         return codebook.to_sets(frame)

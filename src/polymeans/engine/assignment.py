@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook, Table
+from polymeans.codebooks.base import Centroids, Table
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.factored import FactoredCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
@@ -97,8 +97,8 @@ _MAKERS: dict[str, Callable[[Block, Any, str], Assigner[Any]]] = {
 
 
 def make_assigner(
-    block: Block, codebook: BaseCodebook, algorithm: str, kind: str | None = None
-) -> Assigner[BaseCodebook]:
+    block: Block, codebook: Centroids, algorithm: str, kind: str | None = None
+) -> Assigner[Centroids]:
     """The assigner for a codebook and an algorithm; ``"auto"`` is the fastest as measured.
 
     ``kind`` overrides the codebook's own: "factors" for a table that is a product of factors.
@@ -128,7 +128,7 @@ def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | Numera
 
 def make_grid(
     frame: Frame, protocentroids: Sequence[NDArray[Any]], aggregator: str, stored: bool = True
-) -> BaseCodebook:
+) -> DenseCodebook | NumeratorCodebook | AdditiveCodebook | MultiplicativeCodebook:
     """Centroids combined from protocentroids, given in the user's coordinates.
 
     One set is nothing but free centroids. ``stored`` says whether products are all kept.

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook, Kind
+from polymeans.codebooks.base import Centroids, Kind
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.statistics import CellStatistics, DeferredStatistics, Statistics, rounded_mass
 from polymeans.engine import visits
@@ -54,12 +54,12 @@ class BlockRunner(BaseRunner):
         #: Statistics do not determine the inertia of this codebook: each visit measures it too.
         self._measures = False
 
-    def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
+    def begin(self, codebook: Centroids, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
         self.placement.recall(visits.forget_labels)
         self._needs, self._sizes = visits.wants_of(codebook)
         self._n_clusters = codebook.n_clusters
-        self._visited: BaseCodebook | None = None  #: whose labels rows have
+        self._visited: Centroids | None = None  #: whose labels rows have
         self._drift: NDArray[np.float64] | None = None  #: how far it went since
         self._forget_totals()
 
@@ -69,13 +69,13 @@ class BlockRunner(BaseRunner):
         self._changes: visits.Changes | None = None
         self._far: visits.FarRows | None = None
         #: A codebook and the inertia of the present labels for it.
-        self._measured: tuple[BaseCodebook, ExactSum] | None = None
+        self._measured: tuple[Centroids, ExactSum] | None = None
 
-    def assign(self, codebook: BaseCodebook) -> None:
+    def assign(self, codebook: Centroids) -> None:
         """Give each row its nearest centroid, and add the rows up."""
         self._visit(codebook, self._measures)
 
-    def _visit(self, codebook: BaseCodebook, measured: bool) -> None:
+    def _visit(self, codebook: Centroids, measured: bool) -> None:
         # Sums are exact, so that correcting them by the rows that moved gives the same bits.
         known, few = self._totals, _MANY * self.frame.n_samples
         if known is not None and not self._all_changes().n_moved < few:
@@ -97,7 +97,7 @@ class BlockRunner(BaseRunner):
         if found.inertia is not None:
             self._measured = codebook, found.inertia
 
-    def _in_turn(self, codebook: BaseCodebook, known: Totals | None) -> InTurn | None:
+    def _in_turn(self, codebook: Centroids, known: Totals | None) -> InTurn | None:
         """What visits of a pass share, where they run here; totals are known or begin empty."""
         frame, is_local = self.frame, isinstance(self.placement, LocalPlacement)
         if not (is_local and InTurn.serves(codebook, frame.is_sparse, frame.guarded)):
@@ -138,12 +138,12 @@ class BlockRunner(BaseRunner):
         """Rows whose label is another one than before the last assignment."""
         return self._all_changes().n_moved
 
-    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+    def adopt(self, labels: NDArray[np.int32], codebook: Centroids) -> None:
         """Begin, and give all rows labels from outside."""
         self.begin(codebook)
         self.placement.recall(visits.adopt_labels, per_block=pieces(self.placement, labels))
 
-    def _far_rows(self, codebook: BaseCodebook, n_rows: int) -> visits.FarRows:
+    def _far_rows(self, codebook: Centroids, n_rows: int) -> visits.FarRows:
         self._far = super()._far_rows(codebook, n_rows)
         self._measured = codebook, self._far.inertia
         return self._far
@@ -168,14 +168,14 @@ class BlockRunner(BaseRunner):
         self._forget_totals()
         self._totals = totals
 
-    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted: what was measured is of another one."""
         self._measured = self._far = None
         # A centroid whose cluster changed may have moved by less than a squared length can say.
         touched = codebook.entangled | self._all_changes().touched
         self._drift = np.where(touched, np.maximum(drift, _LEAST), drift)
 
-    def _inertia(self, codebook: BaseCodebook) -> ExactSum:
+    def _inertia(self, codebook: Centroids) -> ExactSum:
         if self._measured is not None and self._measured[0] is codebook:
             return self._measured[1]
         if self._totals is not None and self._far is None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
 
-from polymeans.codebooks.base import BaseCodebook, NumeratorsTable
+from polymeans.codebooks.base import Centroids, NumeratorsTable
 from polymeans.core.statistics import CellStatistics
 from polymeans.engine.sparse_assigners import CentroidTable
 
@@ -27,8 +27,6 @@ class InTurn:
         return CentroidTable(self.codebook)
 
     @staticmethod
-    def serves(
-        codebook: BaseCodebook, is_sparse: bool, guarded: bool
-    ) -> TypeGuard[NumeratorsTable]:
+    def serves(codebook: Centroids, is_sparse: bool, guarded: bool) -> TypeGuard[NumeratorsTable]:
         """Whether it saves anything: where sums of clusters of sparse rows are asked for."""
         return is_sparse and codebook.needs == "cells" and codebook.kind == "table" and not guarded

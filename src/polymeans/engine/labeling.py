@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block
@@ -18,7 +18,7 @@ def n_multiplications(X: Rows, n_clusters: int) -> int:
     return (X.nnz if is_csr(X) else X.size) * n_clusters
 
 
-def label_block(block: Block, codebook: BaseCodebook, kind: str | None = None) -> NDArray[np.int32]:
+def label_block(block: Block, codebook: Centroids, kind: str | None = None) -> NDArray[np.int32]:
     """The nearest centroid of each row, the lowest index among equals.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook, CentersTable, NumeratorsTable, Table
+from polymeans.codebooks.base import CentersTable, Centroids, NumeratorsTable, Table
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.in_turn import InTurn
@@ -28,7 +28,7 @@ _MOST = 0.7
 
 
 def nearest_labels(
-    block: Block, codebook: BaseCodebook, before: NDArray[np.int32]
+    block: Block, codebook: Centroids, before: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """The nearest centroid of each row, the lowest index among equals."""
     labels = before.copy()
@@ -40,7 +40,7 @@ def nearest_labels(
 def label_open_rows(
     block: Block,
     kept: Kept,
-    codebook: BaseCodebook,
+    codebook: Centroids,
     drift: NDArray[np.float64] | None,
     in_turn: InTurn | None = None,
 ) -> NDArray[np.int32]:
@@ -138,7 +138,7 @@ def _label_open_tiles(
     return labels
 
 
-def _has_gaps(codebook: BaseCodebook, block: Block) -> TypeGuard[Table]:
+def _has_gaps(codebook: Centroids, block: Block) -> TypeGuard[Table]:
     """Whether bounds for the two nearest centroids are at hand when rows are labeled."""
     return (
         codebook.kind == "table"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook, Kind
+from polymeans.codebooks.base import BaseCodebook, Centroids, Kind
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import MeasuredFrame
@@ -82,23 +82,23 @@ class BaseRunner(ABC):
     _known: KnownRows | None = None
 
     @abstractmethod
-    def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
+    def begin(self, codebook: Centroids, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
 
     @abstractmethod
-    def assign(self, codebook: BaseCodebook) -> None:
+    def assign(self, codebook: Centroids) -> None:
         """Give each row its nearest centroid."""
 
     @abstractmethod
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
 
-    def several(self, codebook: BaseCodebook, n_steps: int, tol: float) -> Stretch | None:
+    def several(self, codebook: Centroids, n_steps: int, tol: float) -> Stretch | None:
         """Some iterations in one call, at most so many; None if each has to be done by itself."""
         return None
 
     @abstractmethod
-    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+    def adopt(self, labels: NDArray[np.int32], codebook: Centroids) -> None:
         """Begin, and give all rows labels from outside."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class BaseRunner(ABC):
         """Give some rows other labels."""
 
     @abstractmethod
-    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted."""
 
     @abstractmethod
@@ -139,14 +139,14 @@ class BaseRunner(ABC):
         """The label of every row, in order."""
         return visits.joined(self.placement.recall(visits.labels_of))
 
-    def measure(self, codebook: BaseCodebook) -> float:
+    def measure(self, codebook: Centroids) -> float:
         """Weighted squared distances of all rows to their centroids."""
         return float(self._inertia(codebook))
 
-    def _inertia(self, codebook: BaseCodebook) -> ExactSum:
+    def _inertia(self, codebook: Centroids) -> ExactSum:
         return self.placement.reduce(visits.own_inertia, codebook)
 
-    def measure_in_user_units(self, codebook: BaseCodebook) -> float:
+    def measure_in_user_units(self, codebook: Centroids) -> float:
         """The same in the user's units; infinite only if it is there."""
         measured = self.measure(codebook)
         if is_in_range(self.frame, measured):
@@ -155,13 +155,13 @@ class BaseRunner(ABC):
         return float(total) * self.frame.weight_unit
 
     def farthest(
-        self, codebook: BaseCodebook, n_rows: int
+        self, codebook: Centroids, n_rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
         """Numbers, squared distances and labels of the rows farthest from their centroids."""
         found = self._far_rows(codebook, n_rows)
         return found.numbers, found.distances, found.labels
 
-    def _far_rows(self, codebook: BaseCodebook, n_rows: int) -> visits.FarRows:
+    def _far_rows(self, codebook: Centroids, n_rows: int) -> visits.FarRows:
         return self.placement.reduce(visits.far_rows, codebook, n_rows)
 
     def take(self, rows: NDArray[np.integer]) -> NDArray[Any]:
@@ -274,19 +274,19 @@ class LocalRunner(BaseRunner):
         assert isinstance(self._kept.previous, np.ndarray)
         return self._kept.previous
 
-    def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
+    def begin(self, codebook: Centroids, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
         #: A codebook and the inertia of the present labels for it, if they are known.
-        self._measured: tuple[BaseCodebook, ExactSum] | None = None
+        self._measured: tuple[Centroids, ExactSum] | None = None
         self._kept.labels = np.full(self.block.n_samples, -1, dtype=np.int32)
         self._kept.previous = self._kept.labels.copy()
-        self._assigner: Assigner[BaseCodebook] = make_assigner(self.block, codebook, algorithm)
+        self._assigner: Assigner[Centroids] = make_assigner(self.block, codebook, algorithm)
         self._account: Account = _account(self.block, codebook)
         self._change: Change | None = None
         self._unmoved: NDArray[np.int32] | None = None  #: labels before rows were relocated
         self._small = SmallDescent.serves(self.block, codebook, self._assigner, self._account)
 
-    def assign(self, codebook: BaseCodebook) -> None:
+    def assign(self, codebook: Centroids) -> None:
         """Give each row its nearest centroid."""
         self._measured = None
         kept = self._kept
@@ -317,7 +317,7 @@ class LocalRunner(BaseRunner):
             return self._change.n_moved
         return int(np.count_nonzero(self._labels != self._previous))
 
-    def several(self, codebook: BaseCodebook, n_steps: int, tol: float) -> Stretch | None:
+    def several(self, codebook: Centroids, n_steps: int, tol: float) -> Stretch | None:
         """Some iterations in one call, at most so many; None if each has to be done by itself."""
         if self._small is None:
             return None
@@ -329,7 +329,7 @@ class LocalRunner(BaseRunner):
         self._change = self._measured = None
         return found
 
-    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+    def adopt(self, labels: NDArray[np.int32], codebook: Centroids) -> None:
         """Begin, and give all rows labels from outside."""
         self.begin(codebook)
         self._labels[:] = labels
@@ -341,17 +341,17 @@ class LocalRunner(BaseRunner):
         self._labels[rows] = labels
         self._assigner.forget(rows)
 
-    def _far_rows(self, codebook: BaseCodebook, n_rows: int) -> visits.FarRows:
+    def _far_rows(self, codebook: Centroids, n_rows: int) -> visits.FarRows:
         found = super()._far_rows(codebook, n_rows)
         self._measured = codebook, found.inertia
         return found
 
-    def _inertia(self, codebook: BaseCodebook) -> ExactSum:
+    def _inertia(self, codebook: Centroids) -> ExactSum:
         if self._measured is not None and self._measured[0] is codebook:
             return self._measured[1]
         return super()._inertia(codebook)
 
-    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted."""
         self._measured = None
         change = self._change
@@ -374,7 +374,7 @@ class LocalRunner(BaseRunner):
         del self._assigner, self._account, self._small
 
 
-def _account(block: Block, codebook: BaseCodebook) -> Account:
+def _account(block: Block, codebook: Centroids) -> Account:
     if codebook.needs == "marginals":
         return MarginalAccount(block, codebook.sizes)
     if codebook.needs == "cells":

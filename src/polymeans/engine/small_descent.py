@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.core.frame import CANCELLED
 from polymeans.core.statistics import CellStatistics
@@ -71,7 +71,7 @@ class SmallDescent:
 
     @staticmethod
     def serves(
-        block: Block, codebook: BaseCodebook, assigner: object, account: Account
+        block: Block, codebook: Centroids, assigner: object, account: Account
     ) -> "SmallDescent | None":
         """One for these rows, if they are few and nothing about them is special."""
         if (

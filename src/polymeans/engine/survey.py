@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._validation import check_weight_range
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
@@ -281,7 +281,7 @@ def total_square(block: Block, kept: Kept) -> ExactSum:
     return ExactSum.of(block.norms * block.norms, block.weights)
 
 
-def inertia_about(block: Block, kept: Kept, center: BaseCodebook) -> ExactSum:
+def inertia_about(block: Block, kept: Kept, center: Centroids) -> ExactSum:
     """``Σ w |x - v|²`` for a single centroid v."""
     labels = np.zeros(block.n_samples, dtype=np.int32)
     return ExactSum.of(own_distances(block, center, labels), block.weights)
@@ -340,7 +340,7 @@ def _is_far(
     return bool(2 * np.sum(mean * mean) > square / mass)
 
 
-def _mean_of(frame: MeasuredFrame) -> BaseCodebook:
+def _mean_of(frame: MeasuredFrame) -> Centroids:
     """The mean of all rows as a centroid."""
     mean = frame.mean[None]
     if frame.is_sparse:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.core.exact_sums import ExactSum, Ladder
 from polymeans.core.rows import Rows, stacked
 from polymeans.core.statistics import CellStatistics
@@ -99,7 +99,7 @@ class FarRows:
 def assign_and_add_up(
     block: Block,
     kept: Kept,
-    codebook: BaseCodebook,
+    codebook: Centroids,
     measured: bool = False,
     corrected: bool = False,
     drift: NDArray[np.float64] | None = None,
@@ -140,18 +140,18 @@ def add_up(block: Block, kept: Kept, needs: str, sizes: tuple[int, ...]) -> Tota
     return totals_of(block, kept.labels_or_none_yet(), needs, sizes)
 
 
-def own_inertia(block: Block, kept: Kept, codebook: BaseCodebook) -> ExactSum:
+def own_inertia(block: Block, kept: Kept, codebook: Centroids) -> ExactSum:
     """``Σ w |x - v|²`` under the present labels."""
     return ExactSum.of(own_distances(block, codebook, kept.labels_or_none_yet()), block.weights)
 
 
-def own_inertia_in_user_units(block: Block, kept: Kept, codebook: BaseCodebook) -> ExactSum:
+def own_inertia_in_user_units(block: Block, kept: Kept, codebook: Centroids) -> ExactSum:
     """The same where squares leave the range of float64 in the engine's units."""
     distances = distances_in_user_units(block, codebook, kept.labels_or_none_yet())
     return ExactSum.of(distances, block.weights)
 
 
-def far_rows(block: Block, kept: Kept, codebook: BaseCodebook, n_rows: int) -> FarRows:
+def far_rows(block: Block, kept: Kept, codebook: Centroids, n_rows: int) -> FarRows:
     """A block's rows that are farthest from their centroids."""
     labels = kept.labels_or_none_yet()
     distances = own_distances(block, codebook, labels)
@@ -258,7 +258,7 @@ def masses_of(kept: Kept, labels: NDArray[np.int32], ladder: Ladder, n_clusters:
 # --- shared ----------------------------------------------------------------------------------
 
 
-def wants_of(codebook: BaseCodebook) -> tuple[str, tuple[int, ...]]:
+def wants_of(codebook: Centroids) -> tuple[str, tuple[int, ...]]:
     """What a codebook needs summed, and how many vectors its sets have."""
     sizes = codebook.sizes if codebook.needs == "marginals" else (codebook.n_clusters,)
     return codebook.needs, sizes
