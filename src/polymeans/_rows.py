@@ -17,7 +17,7 @@ from polymeans.blocks.aligned import aligned
 from polymeans.blocks.checked import CheckedBlocks, check_blocks, refuse_one_shot
 from polymeans.blocks.protocol import Blocks
 from polymeans.blocks.read_ahead import read_ahead
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.placement import Placement
 from polymeans.engine.prepared import Source
 from polymeans.engine.streamed import Streamed, refuse_two_weights
@@ -45,7 +45,7 @@ class RowsInfo:
         """Of all rows together."""
         if isinstance(rows, tuple):
             X = rows[0]
-            return cls(X.shape, X.dtype, getattr(X, "nnz", X.size), True)
+            return cls(X.shape, X.dtype, X.nnz if is_csr(X) else X.size, True)
         n_stored = _UNKNOWN if rows.is_sparse else rows.shape[0] * rows.shape[1]
         return cls(rows.shape, rows.dtype, n_stored, False)
 

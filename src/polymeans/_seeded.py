@@ -16,6 +16,8 @@ from polymeans._validation import (
     is_name,
 )
 from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.dense import DenseCodebook
+from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.frame import Frame
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.lloyd import Run
@@ -70,7 +72,7 @@ class SeededEstimator(CentroidEstimator):
             return 10 if callable(start) or start == "random" else 1
         return int(self.n_init)
 
-    def _free_start(self, state: FitState) -> BaseCodebook:
+    def _free_start(self, state: FitState) -> DenseCodebook | NumeratorCodebook:
         """Free centroids to begin with."""
         start, runner = state.start, state.runner
         if isinstance(start, str):

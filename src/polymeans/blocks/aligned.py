@@ -4,10 +4,10 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from polymeans.blocks.checked import Announcement, CheckedBlocks
 from polymeans.blocks.protocol import Block
+from polymeans.core.rows import stacked
 
 
 def aligned(source: CheckedBlocks, multiple: int) -> CheckedBlocks:
@@ -75,8 +75,5 @@ class _Recut:
             number += 1
         if last is not None and self._starts[last[0] + 1] > hi:
             self._last = last  # its end belongs to the next block
-        if self._source.is_sparse:
-            joined: Any = sp.vstack(rows, format="csr") if len(rows) > 1 else rows[0]
-        else:
-            joined = np.concatenate(rows) if len(rows) > 1 else rows[0]
+        joined = stacked(rows)
         return (joined, np.concatenate(weights)) if weights else joined

@@ -14,7 +14,7 @@ from polymeans.blocks.rows import working_dtype
 from polymeans.blocks.sizes import BLOCK_BYTES, Piece, check_block_bytes, cut_by_bytes, join, place
 from polymeans.blocks.stored_arrays import StoredArray, array_header, stored_arrays
 from polymeans.blocks.weights import row_weights
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import CSR
 
 
 def from_csr_files(
@@ -110,24 +110,24 @@ class _Shards:
 
     def __init__(self, files: list[_File], blocks: list[tuple[Piece, ...]]) -> None:
         self._files, self._blocks = files, blocks
-        self._kept: tuple[int, Rows] | None = None
+        self._kept: tuple[int, CSR] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_kept": None}
 
-    def __call__(self, i: int) -> Rows:
+    def __call__(self, i: int) -> CSR:
         rows = [self._rows(piece) for piece in self._blocks[i]]
         if i == len(self._blocks) - 1:
             self._kept = None
         return rows[0] if len(rows) == 1 else sp.vstack(rows, format="csr")
 
-    def _rows(self, piece: Piece) -> Rows:
+    def _rows(self, piece: Piece) -> CSR:
         file = self._files[piece.part]
         if file.arrays is not None:
             return _read(file.arrays, piece, file.shape[1])
         return self._rows_of_whole(piece)
 
-    def _rows_of_whole(self, piece: Piece) -> Rows:
+    def _rows_of_whole(self, piece: Piece) -> CSR:
         # Taken out, not looked at: a second thread that reads at the same time loads its own.
         kept, self._kept = self._kept, None
         if kept is None or kept[0] != piece.part:
@@ -149,7 +149,7 @@ class _Shards:
         )
 
 
-def _read(arrays: tuple[StoredArray, ...], piece: Piece, n_features: int) -> Rows:
+def _read(arrays: tuple[StoredArray, ...], piece: Piece, n_features: int) -> CSR:
     """Some rows of a file, and nothing else of it."""
     values, indices, pointers = arrays
     indptr = pointers.read(piece.start, piece.stop + 1)
@@ -161,7 +161,7 @@ def _read(arrays: tuple[StoredArray, ...], piece: Piece, n_features: int) -> Row
     return sp.csr_array(rows, shape=(piece.n_rows, n_features))
 
 
-def _load(path: str) -> Rows:
+def _load(path: str) -> CSR:
     try:
         return sp.csr_array(sp.load_npz(path))
     except (ValueError, KeyError, zipfile.BadZipFile) as error:

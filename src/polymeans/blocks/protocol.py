@@ -4,7 +4,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import Rows
 
 #: A block as it is read: rows, or rows with one weight for each.
 Block = Rows | tuple[Rows, Any]

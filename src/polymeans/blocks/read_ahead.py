@@ -2,13 +2,22 @@
 
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from polymeans._validation import check_integer
 from polymeans.blocks.checked import refuse_one_shot
-from polymeans.blocks.protocol import Block, Blocks
+from polymeans.blocks.protocol import Block
 
 
-def read_ahead(blocks: Blocks, start: int = 0) -> Generator[Block, None, None]:
+class Numbered(Protocol):
+    """Blocks by number: all that reading them in order takes."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, i: int, /) -> Block: ...
+
+
+def read_ahead(blocks: Numbered, start: int = 0) -> Generator[Block, None, None]:
     """Blocks one after the other, each read in a thread while the one before is worked on.
 
     **Idea.** Reading waits for the disk and computing waits for the processor. A thread that is
@@ -50,7 +59,7 @@ def read_ahead(blocks: Blocks, start: int = 0) -> Generator[Block, None, None]:
     return _ahead(blocks, int(start))
 
 
-def _ahead(blocks: Blocks, start: int) -> Generator[Block, None, None]:
+def _ahead(blocks: Numbered, start: int) -> Generator[Block, None, None]:
     n_blocks = len(blocks)
     if start == n_blocks:
         return

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import CSR
 from polymeans.core.sparse_structure import check_structure
 
 
@@ -33,8 +33,8 @@ def check_dense(
 
 
 def check_csr(
-    rows: Rows, dtype: np.dtype[Any], first: int, where: str
-) -> tuple[Rows, np.floating[Any]]:
+    rows: CSR, dtype: np.dtype[Any], first: int, where: str
+) -> tuple[CSR, np.floating[Any]]:
     """Finite CSR rows in canonical format, and the sum of all values.
 
     Rows are sorted, and duplicates added up, in a copy where that is needed.

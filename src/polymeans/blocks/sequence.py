@@ -15,7 +15,7 @@ from polymeans.blocks.rows import working_dtype
 from polymeans.blocks.sizes import BLOCK_BYTES, cut, place
 from polymeans.blocks.sliced import Slices
 from polymeans.blocks.weights import row_weights
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import Rows, is_csr
 
 #: Rows that are read first, to see of which kind they are.
 _PROBED = 256
@@ -140,6 +140,6 @@ def _rows(obj: Any, start: int, stop: int) -> Rows:
 
 
 def _bytes(rows: Rows, dtype: np.dtype[Any]) -> int:
-    if not sp.issparse(rows):
+    if not is_csr(rows):
         return rows.size * dtype.itemsize
     return rows.nnz * (dtype.itemsize + rows.indices.itemsize) + rows.indptr.nbytes

@@ -4,10 +4,9 @@ import hashlib
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import Rows, is_csr
 
 #: Entries of each array that are compared, about.
 _SAMPLED = 256
@@ -32,7 +31,7 @@ def witness_of(rows: Rows, total: np.floating[Any], weights: NDArray[Any] | None
     -------
     witness : bytes
     """
-    arrays = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows.reshape(-1)]
+    arrays = [rows.data, rows.indices, rows.indptr] if is_csr(rows) else [rows.reshape(-1)]
     totals = [total]
     if weights is not None:
         arrays.append(weights)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Never, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,26 @@ if TYPE_CHECKING:
 State = dict[str, Any]
 
 #: What a codebook is refitted from.
-Totals = TypeVar("Totals", bound=Statistics)
+Totals = TypeVar("Totals", bound=Statistics, contravariant=True)
 
 
-class CentersTable(Protocol):
-    """Centroids for dense rows: all of them in a table."""
+class Points(Protocol):
+    """Centroids that are points, in a table or combined from others: what exact scores read."""
 
     n_clusters: int
+
+    @property
+    def book(self) -> "Book | GridBook":
+        """The centroids as kernels take them."""
+
+    @property
+    def whole(self) -> "WholeCentroids | None":
+        """The centroids with features that no (sparse) row has, unless they are zero there."""
+
+
+class CentersTable(Points, Protocol):
+    """Centroids for dense rows: all of them in a table."""
+
     centers: NDArray[Any]
 
     @property
@@ -32,10 +45,9 @@ class CentersTable(Protocol):
         """The centroids as kernels take them."""
 
 
-class NumeratorsTable(Protocol):
+class NumeratorsTable(Points, Protocol):
     """Centroids for sparse rows: ``array[j] / denominators[j]``."""
 
-    n_clusters: int
     n_features: int
     denominators: NDArray[np.float64]
     squared_norms: NDArray[np.float64]
@@ -47,6 +59,14 @@ class NumeratorsTable(Protocol):
     @property
     def book(self) -> "Book":
         """The centroids as kernels take them."""
+
+
+class Table(CentersTable, NumeratorsTable, Protocol):
+    """What is read of codebooks of the kind "table".
+
+    Those for one kind of rows need no more than one of the two: dense rows are compared with
+    centers, sparse ones with numerators.
+    """
 
 
 @dataclass(frozen=True)
@@ -130,7 +150,7 @@ class BaseCodebook(ABC, Generic[Totals]):
             inertia = measure()
         return inertia, self.refit(statistics)
 
-    def explicit(self, frame: Frame) -> "BaseCodebook":
+    def explicit(self, frame: Frame) -> Self:
         """The codebook a user receives: divided and rounded to the rows' dtype."""
         return self
 
@@ -150,3 +170,10 @@ class BaseCodebook(ABC, Generic[Totals]):
     def restored(self, state: State) -> Self:
         """A codebook of this state; what is not part of it is taken from this one."""
         return type(self).from_state(state)
+
+
+#: A codebook of which it is not known what it is refitted from: it is read, and not refitted.
+Centroids: TypeAlias = BaseCodebook[Never]
+
+#: A codebook, of which another one of the same class is made; Any: refitted from whatever it needs.
+Kind = TypeVar("Kind", bound=BaseCodebook[Any])

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from polymeans.codebooks.base import State, WholeCentroids
 from polymeans.codebooks.table import TableCodebook
@@ -33,7 +33,9 @@ Update = Callable[
 ]
 
 
-def multiplied_out(factors: Sequence[sp.csr_array], offset: NDArray[Any], dtype: Any) -> NDArray:
+def multiplied_out(
+    factors: Sequence[sp.csr_array], offset: NDArray[Any], dtype: DTypeLike
+) -> NDArray[Any]:
     """The table of centroids: the product and the offset in float64, rounded once.
 
     The same bits for any order of the features.

@@ -19,7 +19,7 @@ from polymeans.codebooks.aggregation import (
     scale_later_sets,
     split,
 )
-from polymeans.codebooks.base import BaseCodebook, State, Totals, WholeCentroids
+from polymeans.codebooks.base import BaseCodebook, Centroids, State, Totals, WholeCentroids
 from polymeans.codebooks.dense import table_inertia
 from polymeans.codebooks.multiplicative import feature_blocks, sweep_block
 from polymeans.core.frame import CANCELLED, Frame
@@ -31,6 +31,7 @@ from polymeans.core.statistics import (
     certain_inertia,
 )
 from polymeans.core.threads import running_threads
+from polymeans.core.workers import Result
 
 if TYPE_CHECKING:
     from polymeans.kernels.rows import Book, GridBook
@@ -255,7 +256,7 @@ class AdditiveCodebook(GridCodebook[MarginalStatistics]):
         return certain_inertia(inertia, statistics.total_square)
 
 
-def sets_of(codebook: BaseCodebook, frame: Frame) -> list[NDArray[Any]]:
+def sets_of(codebook: Centroids, frame: Frame) -> list[NDArray[Any]]:
     """Protocentroids in the user's coordinates; free centroids are a single set."""
     if isinstance(codebook, GridCodebook):
         return codebook.to_sets(frame)
@@ -430,7 +431,7 @@ class MultiplicativeCodebook(GridCodebook[CellStatistics | DeferredStatistics]):
         parts = self._each_block(lambda block: self._block_cost(statistics, *block))
         return certain_inertia(statistics.total_square + sum(parts), statistics.total_square)
 
-    def _each_block(self, function: Callable[[tuple[int, int]], Any]) -> list[Any]:
+    def _each_block(self, function: Callable[[tuple[int, int]], Result]) -> list[Result]:
         """Results for blocks of features."""
         blocks = feature_blocks(self.n_features, self.n_clusters)
         return running_threads().map(function, blocks)

@@ -45,6 +45,10 @@ def _first_of_equals(means: NDArray[np.float64], used: NDArray[np.bool_]) -> NDA
     return first
 
 
+#: Weighted means S, their solutions Z, and S Z'.
+_Reduced = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+
 class LearnedMetricCodebook(BaseCodebook[CellStatistics]):
     """k centers, and the metric in which they are most compact.
 
@@ -83,7 +87,7 @@ class LearnedMetricCodebook(BaseCodebook[CellStatistics]):
         self.weighted = np.zeros((n_clusters, n_features))
         self._gain = np.zeros((n_clusters, n_clusters))
         #: Version of the statistics that were last reduced, and the result.
-        self._reduced: tuple[object, tuple[NDArray, NDArray, NDArray]] | None = None
+        self._reduced: tuple[object, _Reduced] | None = None
         self._known = (self.weighted, self.weighted)
 
     @property
@@ -119,7 +123,7 @@ class LearnedMetricCodebook(BaseCodebook[CellStatistics]):
         log_det = float(np.sum(np.log1p(-np.minimum(shares, 1.0 - _NOTHING))))
         return self.rho * max(0.0, self.log_det_total + log_det)
 
-    def _reduce(self, statistics: CellStatistics) -> tuple[NDArray, NDArray, NDArray]:
+    def _reduce(self, statistics: CellStatistics) -> _Reduced:
         """Weighted means S, their solutions Z, and S Z'."""
         if self._reduced is not None and self._reduced[0] is statistics.version:
             return self._reduced[1]

@@ -168,7 +168,7 @@ class NumeratorCodebook(BaseCodebook[Totals]):
         statistics.compare(self._known, changed, take, squares, cross)
         return squares, cross
 
-    def explicit(self, frame: Frame) -> "NumeratorCodebook":
+    def explicit(self, frame: Frame) -> Self:
         """The codebook a user receives: divided, and rounded to the rows' dtype.
 
         Its centroids overwrite the numerators to save memory: this codebook cannot be used again.
@@ -187,7 +187,7 @@ class NumeratorCodebook(BaseCodebook[Totals]):
         )
         # Those with features that no row has were never refitted.
         squares = np.where(self.outside > 0, self.squared_norms, squares)
-        return NumeratorCodebook(centers, squares, self.given, self.outside, self.spherical)
+        return type(self)(centers, squares, self.given, self.outside, self.spherical)
 
     def to_array(self, frame: Frame) -> NDArray[Any]:
         """Centroids in the user's features."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.codebooks.orthogonal import OrthogonalCodebook, basis_of
 from polymeans.core.frame import MeasuredFrame
 
@@ -24,7 +24,7 @@ class Subspaces(NamedTuple):
 
 
 def describe_subspaces(
-    codebook: BaseCodebook,
+    codebook: Centroids,
     sets: Sequence[NDArray[Any]],
     shares: Sequence[NDArray[np.float64]],
     frame: MeasuredFrame,
@@ -63,7 +63,7 @@ def completed_rotation(columns: NDArray[Any]) -> NDArray[Any]:
 
 
 def _view_directions(
-    codebook: BaseCodebook,
+    codebook: Centroids,
     s: int,
     centers: NDArray[Any],
     shares: NDArray[np.float64],

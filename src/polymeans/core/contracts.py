@@ -10,14 +10,15 @@ In the formulas w are weights, x rows in the engine's coordinates (see
 frame's origin.
 """
 
-from collections.abc import Callable
-from typing import Any, Literal, Protocol, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange
 from polymeans.core.frame import Frame, MeasuredFrame
+from polymeans.core.rows import CSR, Rows
 from polymeans.core.statistics import (
     CellStatistics,
     DeferredStatistics,
@@ -27,8 +28,11 @@ from polymeans.core.statistics import (
 )
 
 __all__ = [
+    "CSR",
+    "Additive",
     "Block",
     "CellStatistics",
+    "Centroids",
     "Codebook",
     "DeferredStatistics",
     "ExactSum",
@@ -37,6 +41,7 @@ __all__ = [
     "Ladder",
     "MarginalStatistics",
     "MeasuredFrame",
+    "Placement",
     "Rows",
     "Runner",
     "Space",
@@ -46,8 +51,15 @@ __all__ = [
 ]
 
 
-#: Rows as users give them: an array or a CSR matrix. (scipy has no types to name it by.)
-Rows = Any
+#: What a codebook is refitted from.
+Totals = TypeVar("Totals", bound=Statistics, contravariant=True)
+
+#: A codebook, of which another one of the same kind is made.
+Kind = TypeVar("Kind", bound="Centroids")
+
+#: What a visitor returns; and what adds up.
+T = TypeVar("T")
+Total = TypeVar("Total", bound="Additive")
 
 
 class Survey(Protocol):
@@ -89,8 +101,8 @@ class Block(Protocol):
         """Some rows as an array, in engine coordinates."""
 
 
-class Codebook(Protocol):
-    """A set of centroids, whatever they are made of. It never touches rows."""
+class Centroids(Protocol):
+    """What runners know of a codebook: they do not refit it."""
 
     n_clusters: int
     n_features: int
@@ -113,28 +125,7 @@ class Codebook(Protocol):
     def n_parameters(self) -> int:
         """Numbers stored."""
 
-    def refit(self, statistics: Any) -> NDArray[np.float64]:
-        """Move to the minimum of ``Σ_c n_c |v_c|² - 2 v_c · S_c`` over centroids of this structure.
-
-        Returns ``|v_c - v_c_before|`` for each centroid, never understated. Of centroids without
-        rows nothing is said: they stay, or follow the others.
-        """
-
-    def inertia(self, statistics: Any) -> float:
-        """``Σ w |x|² + Σ_c n_c |v_c|² - 2 v_c · S_c`` (x, v and S about o), the objective.
-
-        NaN where rounding would leave nothing of the difference: ask the runner then.
-        """
-
-    def advance(
-        self, statistics: Any, measure: Callable[[], float]
-    ) -> tuple[float, NDArray[np.float64]]:
-        """What :meth:`inertia` and then :meth:`refit` return, possibly in one pass.
-
-        ``measure()`` is the runner's inertia, for where statistics cannot tell.
-        """
-
-    def explicit(self, frame: Frame) -> "Codebook":
+    def explicit(self, frame: Frame) -> Self:
         """The codebook as a user will hold it: divided and rounded to the rows' dtype."""
 
     def to_array(self, frame: Frame) -> NDArray[Any]:
@@ -143,24 +134,108 @@ class Codebook(Protocol):
     def longest(self, frame: Frame) -> float:
         """No less than ``max_c |v_c - shift|``, from which bounds on rounding follow."""
 
+
+class Codebook(Centroids, Protocol[Totals]):
+    """A set of centroids, whatever they are made of. It never touches rows.
+
+    ``Totals`` are statistics of the kind that it ``needs``.
+    """
+
+    def refit(self, statistics: Totals) -> NDArray[np.float64]:
+        """Move to the minimum of ``Σ_c n_c |v_c|² - 2 v_c · S_c`` over centroids of this structure.
+
+        Returns ``|v_c - v_c_before|`` for each centroid, never understated. Of centroids without
+        rows nothing is said: they stay, or follow the others.
+        """
+
+    def inertia(self, statistics: Totals) -> float:
+        """``Σ w |x|² + Σ_c n_c |v_c|² - 2 v_c · S_c`` (x, v and S about o), the objective.
+
+        NaN where rounding would leave nothing of the difference: ask the runner then.
+        """
+
+    def advance(
+        self, statistics: Totals, measure: Callable[[], float]
+    ) -> tuple[float, NDArray[np.float64]]:
+        """What :meth:`inertia` and then :meth:`refit` return, possibly in one pass.
+
+        ``measure()`` is the runner's inertia, for where statistics cannot tell.
+        """
+
     def state(self) -> dict[str, Any]:
         """Arrays and numbers from which ``from_state`` makes the same codebook elsewhere."""
 
-    def restored(self, state: dict[str, Any]) -> "Codebook":
+    def restored(self, state: dict[str, Any]) -> Self:
         """The codebook of a state; what is not part of it is taken from this one."""
+
+
+class Additive(Protocol):
+    """What visitors may return for ``reduce``: results of two blocks add up to one of both."""
+
+    def __add__(self, other: Self, /) -> Self:
+        """Of both."""
+
+
+class Placement(Protocol):
+    """Where blocks are. Implementations: in memory, read in each pass, on other machines.
+
+    ``function`` is always a function of a module, and the results are in the order of the blocks.
+    ``per_block`` has a tuple of further arguments for each visited block, which come before
+    ``args``. ``only`` are the numbers of the blocks to visit, in rising order; None: all.
+    """
+
+    shape: tuple[int, int]  #: rows of all blocks, features
+    dtype: np.dtype[Any]
+    is_sparse: bool
+    sizes: tuple[int, ...]  #: rows of each block
+    #: Blocks stay in this process as they are, so that what is computed from them may stay too.
+    keeps_blocks: bool
+
+    def see(self, frame: MeasuredFrame | None) -> None:
+        """Show blocks through this frame from now on; without one, visitors get a ``RawBlock``."""
+
+    def map(
+        self,
+        function: Callable[..., T],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> list[T]:
+        """``function(block, kept, *own, *args)`` of each block."""
+
+    def reduce(
+        self,
+        function: Callable[..., Total],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> Total:
+        """The same, added up with ``+``, which must not depend on the order of additions."""
+
+    def recall(
+        self,
+        function: Callable[..., T],
+        *args: object,
+        per_block: Sequence[tuple[object, ...]] | None = None,
+        only: Sequence[int] | None = None,
+    ) -> list[T]:
+        """``function(kept, *own, *args)`` of each block: nothing is read."""
+
+    def release(self) -> None:
+        """Let go of what only seeding needs."""
 
 
 class Runner(Protocol):
     """Who has the rows. Whatever it returns does not depend on how they are cut into blocks."""
 
     frame: MeasuredFrame
-    placement: Any  #: where the blocks are, see :class:`polymeans.engine.placement.Placement`
+    placement: Placement  #: where the blocks are
     provides: frozenset[str]  #: "feature_sums": sums of some features at a time; "products"
 
-    def begin(self, codebook: Codebook, algorithm: str) -> None:
+    def begin(self, codebook: Centroids, algorithm: str) -> None:
         """Forget all labels: a descent starts."""
 
-    def assign(self, codebook: Codebook) -> None:
+    def assign(self, codebook: Centroids) -> None:
         """Give each row its nearest centroid: the smallest exact score, the lowest index."""
 
     @property
@@ -173,13 +248,13 @@ class Runner(Protocol):
     def relabel(self, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
         """Give some rows (by global number) other labels."""
 
-    def follow(self, codebook: Codebook, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted, and its centroids went this far."""
 
-    def adopt(self, labels: NDArray[np.int32], codebook: Codebook) -> None:
+    def adopt(self, labels: NDArray[np.int32], codebook: Centroids) -> None:
         """Begin, and give all rows labels from outside."""
 
-    def conclude(self, codebook: Codebook, settled: bool) -> Codebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned.
 
         ``settled``: rows have the labels for the codebook already.
@@ -191,11 +266,11 @@ class Runner(Protocol):
     def labels(self) -> NDArray[np.int32]:
         """The label of every row, in order."""
 
-    def measure(self, codebook: Codebook) -> float:
+    def measure(self, codebook: Centroids) -> float:
         """``Σ w |x - v|²`` over all rows under the present labels, exact before it is rounded."""
 
     def farthest(
-        self, codebook: Codebook, n_rows: int
+        self, codebook: Centroids, n_rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
         """The rows farthest from their centroids: numbers, squared distances, labels.
 

@@ -1,15 +1,14 @@
 """Norms and largest entries of rows, dense or CSR."""
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import Rows, is_csr
 
 
 def squared_norms(X: Rows) -> NDArray[np.float64]:
     """Of each row, in float64."""
-    if not sp.issparse(X):
+    if not is_csr(X):
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
     if not X.has_canonical_format:  # entries that add up
         X = X.copy()
@@ -21,14 +20,13 @@ def squared_norms(X: Rows) -> NDArray[np.float64]:
 
 def largest_of_rows(X: Rows) -> NDArray[np.float64]:
     """The largest absolute value of each row."""
-    largest = abs(X).max(axis=1)
-    largest = largest.toarray() if sp.issparse(largest) else np.asarray(largest)
+    largest = abs(X).max(axis=1).toarray() if is_csr(X) else np.asarray(abs(X).max(axis=1))
     return largest.ravel().astype(np.float64)
 
 
 def rows_over(X: Rows, divisors: NDArray[np.float64]) -> Rows:
     """Each row divided by a number of its own, in the dtype and format of the rows."""
-    if not sp.issparse(X):
+    if not is_csr(X):
         return (X / divisors[:, None]).astype(X.dtype, copy=False)
     data = (X.data / np.repeat(divisors, np.diff(X.indptr))).astype(X.dtype, copy=False)
     return type(X)((data, X.indices, X.indptr), shape=X.shape)

@@ -10,10 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.core.rows import Rows
+
 _REMEDY = "Build the matrix again from its triples."
 
 
-def check_structure(matrix: Any, where: str, first: int = 0) -> None:
+def check_structure(matrix: sp.sparray | sp.spmatrix, where: str, first: int = 0) -> None:
     """Raise ValueError if a CSR, CSC, BSR or COO matrix has indices that lead outside of it.
 
     Other formats have no arrays that compiled code trusts.
@@ -38,7 +40,7 @@ def check_structure(matrix: Any, where: str, first: int = 0) -> None:
                 )
 
 
-def checked_matrix(X: Any, name: str = "X", **options: Any) -> Any:
+def checked_matrix(X: object, name: str = "X", **options: object) -> Rows:
     """Finite numbers of float32 or float64, in an array or CSR, of whatever scikit-learn accepts.
 
     Parameters
@@ -62,7 +64,7 @@ def checked_matrix(X: Any, name: str = "X", **options: Any) -> Any:
     )
 
 
-def _check_compressed(matrix: Any, where: str, first: int) -> None:
+def _check_compressed(matrix: sp.sparray | sp.spmatrix, where: str, first: int) -> None:
     """The same of a matrix that is compressed along rows (columns of CSC)."""
     data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
     by_column = matrix.format == "csc"

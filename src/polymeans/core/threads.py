@@ -7,14 +7,19 @@ nothing that hangs after a fork or conflicts with another library's pool.
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import joblib
 
-from polymeans.core.workers import share
+from polymeans.core.workers import Result, Task, share
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from threadpoolctl import ThreadpoolController
 
 #: Rows that go through one BLAS product: independent of the number of threads, because the height
 #: of a matrix decides how BLAS rounds.
@@ -85,10 +90,17 @@ def _is_process_worker() -> bool:
 
 
 @cache
-def _blas_controller() -> Any:
+def _blas_controller() -> "ThreadpoolController":
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+class _Limit(Protocol):
+    """What threadpoolctl returns where it limits numbers of threads."""
+
+    def restore_original_limits(self) -> None:
+        """Let there be as many as before."""
 
 
 class _OneBlasThread:
@@ -97,7 +109,7 @@ class _OneBlasThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_users = 0
-        self._limit: Any = None
+        self._limit: _Limit | None = None
 
     def begin(self) -> None:
         """One more fit needs it."""
@@ -111,6 +123,7 @@ class _OneBlasThread:
         with self._lock:
             self._n_users -= 1
             if self._n_users == 0:
+                assert self._limit is not None
                 self._limit.restore_original_limits()
                 self._limit = None
 
@@ -145,7 +158,7 @@ class Threads:
         if self._one_blas_thread:
             _one_blas_thread.end()
 
-    def map(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
         """Results of ``function`` for all tasks, in the order of the tasks."""
         tasks = list(tasks)
         if self.n_threads == 1 or len(tasks) < 2:
@@ -163,7 +176,7 @@ class Threads:
         edges = [n * piece // pieces for piece in range(pieces + 1)]
         return [(lo, hi) for lo, hi in itertools.pairwise(edges) if hi > lo]
 
-    def shares(self, costs: Any) -> list[tuple[int, int]]:
+    def shares(self, costs: "Sequence[float] | NDArray[np.number]") -> list[tuple[int, int]]:
         """Split ``range(len(costs))`` into runs of similar total cost."""
         import numpy as np
 

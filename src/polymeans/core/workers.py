@@ -13,10 +13,13 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
-class Work:
+class Work(Generic[Task, Result]):
     """Tasks that several threads take one after the other.
 
     Parameters
@@ -26,10 +29,10 @@ class Work:
     tasks : sequence
     """
 
-    def __init__(self, function: Callable[..., Any], tasks: Sequence[Any]) -> None:
-        self._function: Callable[..., Any] | None = function
+    def __init__(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> None:
+        self._function: Callable[[Task], Result] | None = function
         self._tasks = tasks
-        self._results: list[Any] = [None] * len(tasks)
+        self._results: list[Result | None] = [None] * len(tasks)
         self._numbers = itertools.count()  # of tasks: next() is atomic
         self._error: BaseException | None = None
         self._over = False
@@ -49,7 +52,7 @@ class Work:
                 self._n_at_work -= 1
                 self._state.notify()
 
-    def finish(self) -> list[Any]:
+    def finish(self) -> list[Result]:
         """Do tasks until none is left, wait for the others; results in the order of the tasks."""
         try:
             self._do_tasks()
@@ -64,7 +67,7 @@ class Work:
             self._function, self._tasks, self._results, self._error = None, (), [], None
         if error is not None:
             raise error
-        return results
+        return cast(list[Result], results)  # no task is left
 
     def _do_tasks(self) -> None:
         function, tasks, results = self._function, self._tasks, self._results
@@ -83,11 +86,11 @@ class _Workers:
     """The threads of this process."""
 
     def __init__(self) -> None:
-        self._waiting: SimpleQueue[Work] = SimpleQueue()
+        self._waiting: SimpleQueue[Work[Any, Any]] = SimpleQueue()  # of any calls
         self._n_threads = 0
         self._lock = threading.Lock()
 
-    def invite(self, n_threads: int, work: Work) -> None:
+    def invite(self, n_threads: int, work: Work[Task, Result]) -> None:
         """Let so many threads take part in some work as soon as they are free."""
         if self._n_threads < n_threads:
             with self._lock:
@@ -103,7 +106,7 @@ class _Workers:
             self._waiting.put(work)
 
 
-def _serve(waiting: "SimpleQueue[Work]") -> None:
+def _serve(waiting: "SimpleQueue[Work[Any, Any]]") -> None:
     while True:
         waiting.get().take_part()
 
@@ -120,7 +123,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def share(function: Callable[..., Any], tasks: Sequence[Any], n_threads: int) -> list[Any]:
+def share(
+    function: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int
+) -> list[Result]:
     """Results of ``function`` for all tasks, in their order, computed by up to ``n_threads``.
 
     Examples

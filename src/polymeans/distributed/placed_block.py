@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.blocks.rows import check_csr, check_dense, check_weights, kind_of
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import Rows, is_csr, stacked
 from polymeans.engine.placement import Kept
 
 
@@ -46,7 +46,7 @@ class PlacedBlock:
 
 
 def _size(rows: Rows) -> int:
-    if sp.issparse(rows):
+    if is_csr(rows):
         return int(rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes)
     return int(rows.nbytes)
 
@@ -76,8 +76,8 @@ class BlockSpec:
 def make_block(spec: BlockSpec, chunks: list[list[Any]], weights: list[Any] | None) -> PlacedBlock:
     """Chunks as a checked block; rows are not copied if they are one plain chunk already."""
     rows = joined_rows(spec, chunks)
-    check = check_csr if spec.is_sparse else check_dense
-    rows, _ = check(rows, spec.dtype, spec.first, spec.where)
+    expected = spec.dtype, spec.first, spec.where
+    rows, _ = check_csr(rows, *expected) if is_csr(rows) else check_dense(rows, *expected)
     if weights is None:
         return PlacedBlock(rows, None, spec.first)
     checked = check_weights(joined_weights(spec, weights), spec.n_rows, spec.first, spec.where)
@@ -97,9 +97,7 @@ def joined_rows(spec: BlockSpec, chunks: list[list[Any]]) -> Rows:
                 f"{spec.n_features}. All chunks must have the width that the array says."
             )
         parts.append(chunk if (lo, hi) == (0, length) else chunk[lo:hi])
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if spec.is_sparse else np.concatenate(parts)
+    return stacked(parts)
 
 
 def joined_weights(spec: BlockSpec, weights: list[Any]) -> NDArray[Any]:

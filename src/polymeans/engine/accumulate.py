@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.core.contracts import Additive
 from polymeans.core.exact_sums import Ladder
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.core.threads import running_threads
@@ -30,6 +31,31 @@ class MassTotals:
 
     def __sub__(self, other: "MassTotals") -> "MassTotals":
         return MassTotals(self.counts - other.counts, self.rungs - other.rungs)
+
+
+#: Totals of a block's rows, of the kind that a codebook needs.
+Totals: TypeAlias = CellStatistics | MarginalStatistics | MassTotals
+
+
+class _Exact(Additive, Protocol):
+    """What is added up exactly, so that taking a part away undoes adding it."""
+
+    def __sub__(self, other: Self, /) -> Self:
+        """What is left without the other."""
+
+
+#: Two of one kind.
+_Same = TypeVar("_Same", bound=_Exact)
+
+
+def together(one: _Same, other: _Same) -> _Same:
+    """Totals of two sets of rows."""
+    return one + other
+
+
+def without(one: _Same, other: _Same) -> _Same:
+    """Totals of a set of rows less those of another."""
+    return one - other
 
 
 def cell_statistics(

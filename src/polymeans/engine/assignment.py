@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids, Table
 from polymeans.codebooks.dense import DenseCodebook
+from polymeans.codebooks.factored import FactoredCodebook
 from polymeans.codebooks.khatri_rao import AdditiveCodebook, MultiplicativeCodebook
+from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.frame import Frame
 from polymeans.core.norms import row_lengths
@@ -40,7 +42,7 @@ _FEW_DENSE, _FEW_SPARSE = 24, 4
 _ONE_BOUND = 160
 
 
-def _for_table(block: Block, codebook: BaseCodebook, algorithm: str) -> Assigner:
+def _for_table(block: Block, codebook: Table, algorithm: str) -> Assigner[Table]:
     n_clusters = codebook.n_clusters
     if algorithm == "auto":
         few = n_clusters < (_FEW_SPARSE if block.is_sparse else _FEW_DENSE)
@@ -56,30 +58,47 @@ def _for_table(block: Block, codebook: BaseCodebook, algorithm: str) -> Assigner
     return DenseLazy(block, n_clusters, plain_assigner(block, n_clusters))
 
 
-def _for_sums(block: Block, codebook: AdditiveCodebook, algorithm: str) -> Assigner:
+def _for_sums(
+    block: Block, codebook: AdditiveCodebook, algorithm: str
+) -> Assigner[AdditiveCodebook]:
     if isinstance(block, SparseBlock):
         return SparseSums(block, codebook)
     return DenseSums(block, codebook)
 
 
-def _for_products(block: Block, codebook: MultiplicativeCodebook, algorithm: str) -> Assigner:
+def _for_products(
+    block: Block, codebook: MultiplicativeCodebook, algorithm: str
+) -> Assigner[MultiplicativeCodebook]:
     assert isinstance(block, DenseBlock)  # products of sparse rows are kept in a table
     return StreamedProducts(block, codebook.n_clusters)
 
 
-#: How rows find their centroid, by the codebook's kind. Each maker knows what its codebook is.
-_MAKERS: dict[str, Callable[[Block, Any, str], Assigner]] = {
+def _for_metric(
+    block: Block, codebook: LearnedMetricCodebook, algorithm: str
+) -> Assigner[LearnedMetricCodebook]:
+    return LinearScores(block)
+
+
+def _for_factors(
+    block: Block, codebook: FactoredCodebook, algorithm: str
+) -> Assigner[FactoredCodebook]:
+    return FactoredScores(block, codebook)
+
+
+#: How rows find their centroid, by the codebook's kind. A maker takes codebooks of its kind only,
+#: and so does what it makes; Any, since a kind is a name, from which no type follows.
+_MAKERS: dict[str, Callable[[Block, Any, str], Assigner[Any]]] = {
     "table": _for_table,
     "sum_grid": _for_sums,
     "product_grid": _for_products,
-    "linear": lambda block, codebook, _: LinearScores(block),
-    "factors": lambda block, codebook, _: FactoredScores(block, codebook),
+    "linear": _for_metric,
+    "factors": _for_factors,
 }
 
 
 def make_assigner(
-    block: Block, codebook: BaseCodebook, algorithm: str, kind: str | None = None
-) -> Assigner:
+    block: Block, codebook: Centroids, algorithm: str, kind: str | None = None
+) -> Assigner[Centroids]:
     """The assigner for a codebook and an algorithm; ``"auto"`` is the fastest as measured.
 
     ``kind`` overrides the codebook's own: "factors" for a table that is a product of factors.
@@ -109,7 +128,7 @@ def make_codebook(frame: Frame, centers: NDArray[Any]) -> DenseCodebook | Numera
 
 def make_grid(
     frame: Frame, protocentroids: Sequence[NDArray[Any]], aggregator: str, stored: bool = True
-) -> BaseCodebook:
+) -> DenseCodebook | NumeratorCodebook | AdditiveCodebook | MultiplicativeCodebook:
     """Centroids combined from protocentroids, given in the user's coordinates.
 
     One set is nothing but free centroids. ``stored`` says whether products are all kept.

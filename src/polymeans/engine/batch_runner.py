@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
-from polymeans.core.contracts import Rows
+from polymeans.codebooks.base import Centroids, Kind
 from polymeans.core.exact_sums import Ladder
 from polymeans.core.frame import Frame, MeasuredFrame
+from polymeans.core.rows import Rows
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
 from polymeans.engine.accumulate import cell_statistics, marginal_statistics
 from polymeans.engine.assignment import make_assigner
@@ -53,12 +53,12 @@ class BatchRunner(BaseRunner):
         self.placement, self._kept = held, held.kept[0]
         self.by_set = by_set
 
-    def begin(self, codebook: BaseCodebook, algorithm: str = "lloyd") -> None:
+    def begin(self, codebook: Centroids, algorithm: str = "lloyd") -> None:
         """Forget all labels."""
         self._kept.labels = np.full(self.block.n_samples, -1, dtype=np.int32)
         self._sizes = codebook.sizes
 
-    def assign(self, codebook: BaseCodebook) -> None:
+    def assign(self, codebook: Centroids) -> None:
         """Give each row its nearest centroid; bounds would not pay within two assignments."""
         assert self._kept.labels is not None  # it has begun
         self._kept.previous, labels = self._kept.labels, self._kept.labels.copy()
@@ -78,7 +78,7 @@ class BatchRunner(BaseRunner):
         assert self._kept.labels is not None
         self._kept.labels[rows] = labels
 
-    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+    def adopt(self, labels: NDArray[np.int32], codebook: Centroids) -> None:
         """Begin, and give all rows labels from outside."""
         self.begin(codebook)
         self._kept.labels = labels.copy()
@@ -88,10 +88,10 @@ class BatchRunner(BaseRunner):
         """Rows whose label is another one than before the last assignment."""
         return int(np.count_nonzero(self._kept.labels != self._kept.previous))
 
-    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, drift: NDArray[np.float64]) -> None:
         """Nothing is kept that depends on where centroids were."""
 
-    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned."""
         explicit = codebook.explicit(self.frame)
         self.assign(explicit)

@@ -1,15 +1,14 @@
 """The runner of blocks, wherever these are: every iteration visits each of them once."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids, Kind
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.statistics import CellStatistics, DeferredStatistics, Statistics, rounded_mass
 from polymeans.engine import visits
 from polymeans.engine.accounts import rounded_features
+from polymeans.engine.accumulate import MassTotals, Totals, together
 from polymeans.engine.in_turn import InTurn
 from polymeans.engine.placement import LocalPlacement, Placement, find_rows, first_rows, pieces
 from polymeans.engine.prepared import UnitOf
@@ -55,66 +54,70 @@ class BlockRunner(BaseRunner):
         #: Statistics do not determine the inertia of this codebook: each visit measures it too.
         self._measures = False
 
-    def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
+    def begin(self, codebook: Centroids, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
         self.placement.recall(visits.forget_labels)
         self._needs, self._sizes = visits.wants_of(codebook)
         self._n_clusters = codebook.n_clusters
-        self._visited: BaseCodebook | None = None  #: whose labels rows have
+        self._visited: Centroids | None = None  #: whose labels rows have
         self._drift: NDArray[np.float64] | None = None  #: how far it went since
         self._forget_totals()
 
     def _forget_totals(self) -> None:
         """Nothing is known about the present labels but themselves."""
-        self._totals: Any = None
+        self._totals: Totals | None = None
         self._changes: visits.Changes | None = None
         self._far: visits.FarRows | None = None
         #: A codebook and the inertia of the present labels for it.
-        self._measured: tuple[BaseCodebook, ExactSum] | None = None
+        self._measured: tuple[Centroids, ExactSum] | None = None
 
-    def assign(self, codebook: BaseCodebook) -> None:
+    def assign(self, codebook: Centroids) -> None:
         """Give each row its nearest centroid, and add the rows up."""
         self._visit(codebook, self._measures)
 
-    def _visit(self, codebook: BaseCodebook, measured: bool) -> None:
+    def _visit(self, codebook: Centroids, measured: bool) -> None:
         # Sums are exact, so that correcting them by the rows that moved gives the same bits.
         known, few = self._totals, _MANY * self.frame.n_samples
-        corrected = known is not None and self._all_changes().n_moved < few
+        if known is not None and not self._all_changes().n_moved < few:
+            known = None
         drift = self._drift if codebook is self._visited else None
-        in_turn = self._in_turn(codebook, known if corrected else None)
+        in_turn = self._in_turn(codebook, known)
         found: visits.Pass = self.placement.reduce(
-            visits.assign_and_add_up, codebook, measured, corrected, drift, in_turn
+            visits.assign_and_add_up, codebook, measured, known is not None, drift, in_turn
         )
         self._visited, self._drift = codebook, None
         self._forget_totals()
         if in_turn is not None:
             self._totals = in_turn.totals
         else:
-            self._totals = known + found.statistics if corrected else found.statistics
+            assert found.statistics is not None
+            totals = found.statistics
+            self._totals = totals if known is None else together(known, totals)
         self._changes = found.changes
         if found.inertia is not None:
             self._measured = codebook, found.inertia
 
-    def _in_turn(self, codebook: BaseCodebook, known: CellStatistics | None) -> InTurn | None:
+    def _in_turn(self, codebook: Centroids, known: Totals | None) -> InTurn | None:
         """What visits of a pass share, where they run here; totals are known or begin empty."""
         frame, is_local = self.frame, isinstance(self.placement, LocalPlacement)
         if not (is_local and InTurn.serves(codebook, frame.is_sparse, frame.guarded)):
             return None
         totals = CellStatistics.empty(frame, codebook.n_clusters) if known is None else known
+        assert isinstance(totals, CellStatistics)  # which these codebooks need
         return InTurn(codebook, totals)
 
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
         if self._totals is None:
             self._totals = self.placement.reduce(visits.add_up, self._needs, self._sizes)
-        if self._needs == "deferred":
-            return self._deferred()
+        if isinstance(self._totals, MassTotals):
+            return self._deferred(self._totals)
         if isinstance(self._totals, CellStatistics):
             self._totals.touch(np.flatnonzero(self._all_changes().touched))
         return self._totals
 
-    def _deferred(self) -> DeferredStatistics:
-        frame, totals, n_clusters = self.frame, self._totals, self._n_clusters
+    def _deferred(self, totals: MassTotals) -> DeferredStatistics:
+        frame, n_clusters = self.frame, self._n_clusters
 
         def feature_sums(first: int, last: int) -> NDArray[np.float64]:
             rungs = self.placement.reduce(visits.sums_of_features, n_clusters, first, last)
@@ -135,12 +138,12 @@ class BlockRunner(BaseRunner):
         """Rows whose label is another one than before the last assignment."""
         return self._all_changes().n_moved
 
-    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+    def adopt(self, labels: NDArray[np.int32], codebook: Centroids) -> None:
         """Begin, and give all rows labels from outside."""
         self.begin(codebook)
         self.placement.recall(visits.adopt_labels, per_block=pieces(self.placement, labels))
 
-    def _far_rows(self, codebook: BaseCodebook, n_rows: int) -> visits.FarRows:
+    def _far_rows(self, codebook: Centroids, n_rows: int) -> visits.FarRows:
         self._far = super()._far_rows(codebook, n_rows)
         self._measured = codebook, self._far.inertia
         return self._far
@@ -158,20 +161,21 @@ class BlockRunner(BaseRunner):
             at = order[np.searchsorted(self._far.numbers[order], rows)]
             few = block_of_some(self._far.rows[at], self._far.weights[at], self.frame)
             wants = self._needs, self._sizes
-            totals = totals + visits.correction(few, self._far.labels[at], labels, *wants)
+            change = visits.correction(few, self._far.labels[at], labels, *wants)
+            totals = together(totals, change)
         else:
             totals = None
         self._forget_totals()
         self._totals = totals
 
-    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted: what was measured is of another one."""
         self._measured = self._far = None
         # A centroid whose cluster changed may have moved by less than a squared length can say.
         touched = codebook.entangled | self._all_changes().touched
         self._drift = np.where(touched, np.maximum(drift, _LEAST), drift)
 
-    def _inertia(self, codebook: BaseCodebook) -> ExactSum:
+    def _inertia(self, codebook: Centroids) -> ExactSum:
         if self._measured is not None and self._measured[0] is codebook:
             return self._measured[1]
         if self._totals is not None and self._far is None:
@@ -180,7 +184,7 @@ class BlockRunner(BaseRunner):
         self._measured = codebook, inertia
         return inertia
 
-    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned."""
         explicit = codebook.explicit(self.frame)
         if explicit is not codebook or not settled:

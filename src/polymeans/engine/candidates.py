@@ -6,14 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.frame import Frame, MeasuredFrame
+from polymeans.core.rows import Rows, is_csr
 from polymeans.core.threads import running_threads
+from polymeans.core.workers import Result
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.distances import own_distances
@@ -36,8 +36,9 @@ def codebook_of(
 ) -> DenseCodebook | NumeratorCodebook:
     """Some rows, given in engine coordinates, as centroids."""
     if not frame.is_sparse:
+        assert not is_csr(rows)
         return DenseCodebook(rows, frame.spherical)
-    centers = rows.toarray().astype(np.float64) if sp.issparse(rows) else rows
+    centers = rows.toarray().astype(np.float64) if is_csr(rows) else rows
     return NumeratorCodebook(centers, norms**2, spherical=frame.spherical)
 
 
@@ -65,7 +66,7 @@ class Candidates:
         if is_careful(frame):
             pairs = ((rows[c : c + 1], norms[c : c + 1]) for c in range(len(norms)))
             return cls(single=[codebook_of(frame, *pair) for pair in pairs])
-        if not frame.is_sparse:
+        if not is_csr(rows):
             return cls(codebook=DenseCodebook(rows, frame.spherical))
         indptr, indices, values = rows.indptr, rows.indices, rows.data.astype(np.float32)
         entries = [
@@ -189,7 +190,7 @@ class CandidateDistances:
         running_threads().map(measure, range(len(entries)))
 
 
-def _in_large_pieces(function: Callable[[int, int], Any], n_rows: int) -> list[Any]:
+def _in_large_pieces(function: Callable[[int, int], Result], n_rows: int) -> list[Result]:
     """Results of ``function(lo, hi)`` over all rows, for little work a row."""
     threads = running_threads()
     return threads.map(lambda r: function(*r), threads.ranges(n_rows, smallest=_LIGHT_ROWS))

@@ -15,20 +15,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.core import threads as core_threads
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import Ladder, TermRange
+from polymeans.core.rows import Rows, is_csr, stacked
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
 from polymeans.engine.feature_totals import FeatureTotals
 from polymeans.engine.placement import Held, Kept, Placement, pieces
 from polymeans.engine.prepared import RawBlock, range_of_values
-from polymeans.engine.visits import stacked
 
 #: A function of some rows, of arrays with one entry for each of them, and of other arguments.
 ChunkFunction = Callable[..., NDArray[np.float64]]
 
 #: A function that prepares the rows of a block before they are cut into chunks, and its arguments.
-Preparation = tuple[Callable[..., Rows], tuple[Any, ...]]
+Preparation = tuple[Callable[..., Rows], tuple[object, ...]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class ChunkedRows:
         return self.placement.dtype
 
     def total(
-        self, function: ChunkFunction, *args: Any, rows: Sequence[NDArray[Any]] = ()
+        self, function: ChunkFunction, *args: object, rows: Sequence[NDArray[Any]] = ()
     ) -> NDArray[np.float64]:
         """``Σ function(X, *rows, *args)`` over all chunks, exact before it is rounded."""
         n_chunks = -(-self.shape[0] // core_threads.PRODUCT_ROWS)
@@ -83,7 +82,7 @@ class ChunkedRows:
         return totals.rounded(whole).reshape(found.shape)
 
     def each(
-        self, function: ChunkFunction, *args: Any, rows: Sequence[NDArray[Any]] = ()
+        self, function: ChunkFunction, *args: object, rows: Sequence[NDArray[Any]] = ()
     ) -> NDArray[Any]:
         """``function(X, *rows, *args)`` of all chunks, on top of each other."""
         parts = self.placement.map(
@@ -92,7 +91,7 @@ class ChunkedRows:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def triangle(
-        self, function: ChunkFunction, *args: Any, rows: Sequence[NDArray[Any]] = ()
+        self, function: ChunkFunction, *args: object, rows: Sequence[NDArray[Any]] = ()
     ) -> NDArray[np.float64]:
         """R of the QR decomposition of what :meth:`each` would return, which is not kept."""
         found: NDArray[np.float64] | None = None
@@ -120,7 +119,7 @@ class ChunkedRows:
         """All rows in memory, for where they are few."""
         return stacked(self.placement.map(all_rows, self.preparation))
 
-    def _cut(self, rows: Sequence[NDArray[Any]]) -> list[tuple[Any, ...]]:
+    def _cut(self, rows: Sequence[NDArray[Any]]) -> list[tuple[tuple[NDArray[Any], ...]]]:
         return [(own,) for own in pieces(self.placement, *rows)]
 
 
@@ -142,7 +141,7 @@ def add_chunks(
     own: tuple[NDArray[Any], ...],
     preparation: Preparation | None,
     function: ChunkFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
     n_chunks: int,
 ) -> _Total:
     """The sum of a function over the chunks of a block."""
@@ -162,7 +161,7 @@ def map_chunks(
     own: tuple[NDArray[Any], ...],
     preparation: Preparation | None,
     function: ChunkFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
 ) -> NDArray[Any]:
     """A function of the chunks of a block, on top of each other."""
     batches = _in_batches(block, kept, own, preparation, function, args)
@@ -177,7 +176,7 @@ def fold_chunks(
     before: NDArray[np.float64] | None,
     preparation: Preparation | None,
     function: ChunkFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
 ) -> NDArray[np.float64]:
     """R of what came before and of the chunks of a block."""
     triangle = before
@@ -211,7 +210,7 @@ def _in_batches(
     own: tuple[NDArray[Any], ...],
     preparation: Preparation | None,
     function: ChunkFunction,
-    args: tuple[Any, ...],
+    args: tuple[object, ...],
 ) -> Iterator[list[NDArray[Any]]]:
     """What a function makes of chunks, of a few of them at a time."""
     height = core_threads.PRODUCT_ROWS
@@ -234,7 +233,7 @@ def _in_batches(
 
 def rows_between(X: Rows, lo: int, hi: int) -> Rows:
     """Neighboring rows, without a copy."""
-    if not sp.issparse(X):
+    if not is_csr(X):
         return X[lo:hi]
     indptr = X.indptr[lo : hi + 1]
     a, b = int(indptr[0]), int(indptr[-1])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook, CentersTable
+from polymeans.codebooks.base import CentersTable
 from polymeans.engine.assigner import Assigner
 from polymeans.engine.blocks import DenseBlock
 from polymeans.engine.changes import Change
@@ -138,7 +138,9 @@ class DenseLazy(DenseLloyd):
         Looks at everything, in calls where bounds would be wasted. None: tiles do.
     """
 
-    def __init__(self, rows: DenseBlock, n_clusters: int, plain: Assigner | None = None) -> None:
+    def __init__(
+        self, rows: DenseBlock, n_clusters: int, plain: Assigner[CentersTable] | None = None
+    ) -> None:
         super().__init__(rows, n_clusters)
         self._plain = plain
         n_panels = len(self.lane_cluster)
@@ -234,7 +236,7 @@ class DenseLazy(DenseLloyd):
             tile=self.tile_buffer(),
         )
 
-    def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: object, change: Change, drift: NDArray[np.float64]) -> None:
         """Let the bounds sink by what the centroids moved."""
         if not self.bounded:
             return
@@ -263,14 +265,14 @@ def score_errors(n_features: int, norms: NDArray[np.float64], dtype: np.dtype[An
 
 
 #: Half the distance between one and the next number, and the smallest of full precision.
-_PRECISION: dict[Any, tuple[float, float]] = {
+_PRECISION: dict[type[np.floating], tuple[float, float]] = {
     kind: (float(np.finfo(kind).eps) / 2, float(np.finfo(kind).tiny))
     for kind in (np.float32, np.float64)
 }
 
 
 def score_error_of(
-    n_features: int, n_roundings: float, longest: float, shortest: float, kind: Any
+    n_features: int, n_roundings: float, longest: float, shortest: float, kind: type[np.floating]
 ) -> "ScoreError":
     """The same for the largest and the smallest norm, and so many roundings in a score."""
     from polymeans.kernels.dense import ScoreError

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from polymeans.core.contracts import Rows
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.chunks import ChunkedRows
 
 SOLVERS = ("auto", "exact", "lanczos", "randomized")
@@ -60,12 +60,12 @@ def leading_directions(
         solver = "exact" if smaller <= _EXACT or 3 * n_directions > smaller else "lanczos"
     if solver == "exact":
         few = rows.shape[0] < rows.shape[1]
-        find: Any = _exact_of_few if few else _exact
+        find = _exact_of_few if few else _exact
         directions, squares = find(rows, roots, mean, n_directions)
     else:
         rows = rows.in_double_precision()
-        find = _lanczos if solver == "lanczos" else _randomized
-        directions, squares = find(rows, roots, mean, n_directions, rng)
+        approach = _lanczos if solver == "lanczos" else _randomized
+        directions, squares = approach(rows, roots, mean, n_directions, rng)
     # LAPACK returns nothing where entries are not finite.
     if len(squares) == 0 or not np.isfinite(squares).all():
         raise np.linalg.LinAlgError(
@@ -177,7 +177,7 @@ def scatter_times(
 
 
 def scaled_rows(
-    X: Rows, roots: NDArray[np.float64], mean: NDArray[np.float64] | None
+    X: NDArray[Any], roots: NDArray[np.float64], mean: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """Dense rows less the mean, scaled."""
     away = X.astype(np.float64) if mean is None else X - mean
@@ -188,7 +188,7 @@ def scatter(
     X: Rows, roots: NDArray[np.float64], mean: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """``X' X`` of scaled rows; of CSR rows without their mean subtracted."""
-    if sp.issparse(X):
+    if is_csr(X):
         scaled = sp.diags_array(roots) @ X.astype(np.float64)
         return np.asarray((scaled.T @ scaled).todense())
     scaled = scaled_rows(X, roots, mean)
@@ -230,7 +230,7 @@ def _exact_of_few(
     n_directions: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     X = rows.matrix()
-    if not sp.issparse(X):
+    if not is_csr(X):
         scaled = scaled_rows(X, roots, mean)
         if 2 * n_directions > len(scaled):
             # The product with itself would lose directions of little spread, all of which are used.
@@ -253,6 +253,6 @@ def _exact_of_few(
     kept[:1] = True
     vectors, squares = vectors[:, kept], squares[kept]
     directions = scaled.T @ vectors
-    if sp.issparse(X) and mean is not None:
+    if is_csr(X) and mean is not None:
         directions = directions - np.outer(mean, roots @ vectors)
     return scipy.linalg.qr(directions, mode="economic")[0], squares

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.core.frame import Frame
 from polymeans.engine.blocks import Block
@@ -17,7 +17,7 @@ _LEAST = 2.0**-900
 
 
 def own_distances(
-    block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
+    block: Block, codebook: Centroids, labels: NDArray[np.int32]
 ) -> NDArray[np.float64]:
     """Squared distance of each row to its own centroid."""
     if isinstance(codebook, LearnedMetricCodebook):
@@ -37,7 +37,7 @@ def own_distances(
     return out
 
 
-def distances_to_all(block: Block, codebook: BaseCodebook, dtype: np.dtype[Any]) -> NDArray[Any]:
+def distances_to_all(block: Block, codebook: Centroids, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Distance of each row to each centroid, (n, k), in the user's units.
 
     Where only directions count, cosine distances: half the squared ones of rows of length one.
@@ -70,7 +70,7 @@ def is_in_range(frame: Frame, measured: float) -> bool:
 
 
 def distances_in_user_units(
-    block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
+    block: Block, codebook: Centroids, labels: NDArray[np.int32]
 ) -> NDArray[np.float64]:
     """Squared distance of each row to its own centroid, plain and slow.
 

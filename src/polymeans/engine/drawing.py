@@ -11,11 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum
+from polymeans.core.rows import Rows, stacked
 from polymeans.engine.blocks import Block
 from polymeans.engine.placement import Kept, Placement, first_rows
-from polymeans.engine.visits import stacked
 
 #: Rows whose random numbers come from one generator, keyed by their place.
 _KEYED_ROWS = 4096

@@ -64,7 +64,7 @@ class Elkan:
             )
         )
 
-    def follow(self, codebook: NumeratorsTable, change: Change, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: object, change: Change, drift: NDArray[np.float64]) -> None:
         """Bounds sink by what the centroids moved."""
         self.drift = round_up(drift)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.factored import FactoredCodebook
 from polymeans.core.frame import Frame
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.stateless import StatelessAssigner
@@ -22,11 +23,11 @@ _SMALLEST, _LARGEST = 1e-12, 1e12
 
 
 def label_in_one_pass(
-    X: Any, factors: Sequence[sp.csr_array], offset: NDArray[Any], table: NDArray[Any]
+    X: Rows, factors: Sequence[sp.csr_array], offset: NDArray[Any], table: NDArray[Any]
 ) -> NDArray[np.int32] | None:
     """Labels of dense rows; None if they are sparse, not finite, or centroids are extreme."""
     largest = float(np.abs(table).max())
-    if sp.issparse(X) or not (largest == 0 or _SMALLEST <= largest <= _LARGEST):
+    if is_csr(X) or not (largest == 0 or _SMALLEST <= largest <= _LARGEST):
         return None
     labels = np.full(len(X), -1, dtype=np.int32)
     rows = unmeasured_block(X, table)

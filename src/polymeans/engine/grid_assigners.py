@@ -288,8 +288,14 @@ class StreamedProducts(StatelessAssigner):
         exact, rivals = np.full((2, len(unsettled)), np.inf)
         ranges = running_threads().ranges(len(unsettled))
         for base, part, frame in self._parts(codebook):
-            running_threads().map(
-                lambda r, base=base, part=part, frame=frame: centroid_chunks.settle_chunk(
+
+            def settle(
+                r: tuple[int, int],
+                base: int = base,
+                part: DenseLloyd = part,
+                frame: "ScoreFrame" = frame,
+            ) -> None:
+                centroid_chunks.settle_chunk(
                     rows.arrays,
                     frame,
                     book,
@@ -302,9 +308,9 @@ class StreamedProducts(StatelessAssigner):
                     labels,
                     np.empty((1, rows.n_features), dtype=rows.dtype),
                     part.tile_buffer(),
-                ),
-                ranges,
-            )
+                )
+
+            running_threads().map(settle, ranges)
         centroid_chunks.mark_contested(rows.arrays, book, unsettled, exact, rivals, labels)
 
     def _parts(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.core.frame import LONGEST
 from polymeans.engine.assigner import Assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
@@ -26,16 +26,16 @@ class Guarded:
         Makes the assigner for a block of rows that are not too long.
     """
 
-    def __init__(self, block: Block, make: Callable[[Block], Assigner]) -> None:
+    def __init__(self, block: Block, make: Callable[[Block], Assigner[Centroids]]) -> None:
         self.block, self.make = block, make
         self.long_rows = np.flatnonzero(~(block.norms <= LONGEST))
         self.others = without_rows(block, self.long_rows) if len(self.long_rows) else block
-        self.inner: Assigner | None = None
+        self.inner: Assigner[Centroids] | None = None
         #: Labels that the inner assigner gave to the rows that are zeros for it.
         self.hidden = np.full(len(self.long_rows), -1, dtype=np.int32)
 
     def assign(
-        self, codebook: BaseCodebook, previous: NDArray[np.int32], labels: NDArray[np.int32]
+        self, codebook: Centroids, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> None:
         """Write every row's label."""
         if self._is_long(codebook):
@@ -52,10 +52,10 @@ class Guarded:
         self.hidden = np.where(given < 0, -2 - given, given)
         label_exactly(self.block, codebook, labels, self.long_rows)
 
-    def _is_long(self, codebook: BaseCodebook) -> bool:
+    def _is_long(self, codebook: Centroids) -> bool:
         return not codebook.longest(self.block.frame) <= LONGEST
 
-    def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, change: Change, drift: NDArray[np.float64]) -> None:
         """Pass on that the codebook was refitted."""
         if self.inner is not None:
             self.inner.follow(codebook, change, drift)
@@ -65,7 +65,7 @@ class Guarded:
         if self.inner is not None:
             self.inner.forget(moved_rows)
 
-    def confirm(self, explicit: BaseCodebook, labels: NDArray[np.int32]) -> None:
+    def confirm(self, explicit: Centroids, labels: NDArray[np.int32]) -> None:
         """Correct labels for the codebook's explicit form."""
         if self.inner is None or self._is_long(explicit):
             label_exactly(self.block, explicit, labels)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TypeGuard
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids, NumeratorsTable
 from polymeans.core.statistics import CellStatistics
 from polymeans.engine.sparse_assigners import CentroidTable
 
@@ -18,7 +18,7 @@ class InTurn:
     cannot be sent to where a block is, so only passes inside of this process have them.
     """
 
-    codebook: Any
+    codebook: NumeratorsTable
     totals: CellStatistics  #: of rows visited before; of all rows under their labels before
 
     @cached_property
@@ -27,6 +27,6 @@ class InTurn:
         return CentroidTable(self.codebook)
 
     @staticmethod
-    def serves(codebook: BaseCodebook, is_sparse: bool, guarded: bool) -> bool:
+    def serves(codebook: Centroids, is_sparse: bool, guarded: bool) -> TypeGuard[NumeratorsTable]:
         """Whether it saves anything: where sums of clusters of sparse rows are asked for."""
         return is_sparse and codebook.needs == "cells" and codebook.kind == "table" and not guarded

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.core.statistics import Statistics
 from polymeans.engine.digests import digest
 from polymeans.engine.runners import BaseRunner
@@ -61,7 +61,7 @@ class DescentRecord:
         return bool(self.steps[-1][1] > 0)
 
 
-def copied_state(codebook: BaseCodebook) -> dict[str, Any]:
+def copied_state(codebook: Centroids) -> dict[str, Any]:
     """The state of a codebook that a refit may change in place."""
     return {
         name: value.copy() if isinstance(value, np.ndarray) else value
@@ -70,7 +70,7 @@ def copied_state(codebook: BaseCodebook) -> dict[str, Any]:
 
 
 def repeat_labels(
-    runner: BaseRunner, codebook: BaseCodebook, algorithm: str, record: DescentRecord
+    runner: BaseRunner, codebook: Centroids, algorithm: str, record: DescentRecord
 ) -> Statistics:
     """Label the rows as in the last iteration of a record; what they add up to."""
     runner.begin(codebook, algorithm)

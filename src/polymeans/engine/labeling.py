@@ -1,12 +1,10 @@
 """Labels of rows that are not part of a fit."""
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block
 from polymeans.engine.nearest import decide_contested, label_exactly
@@ -15,12 +13,12 @@ from polymeans.engine.nearest import decide_contested, label_exactly
 SMALL_WORK = 2**21
 
 
-def n_multiplications(X: Any, n_clusters: int) -> int:
+def n_multiplications(X: Rows, n_clusters: int) -> int:
     """Multiplications of one pass over the rows: those of all scores."""
-    return (X.nnz if sp.issparse(X) else X.size) * n_clusters
+    return (X.nnz if is_csr(X) else X.size) * n_clusters
 
 
-def label_block(block: Block, codebook: BaseCodebook, kind: str | None = None) -> NDArray[np.int32]:
+def label_block(block: Block, codebook: Centroids, kind: str | None = None) -> NDArray[np.int32]:
     """The nearest centroid of each row, the lowest index among equals.
 
     Parameters

@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from polymeans.codebooks.factored import FactoredCodebook
+from polymeans.core.rows import is_csr
 from polymeans.engine.assignment import make_assigner, make_codebook
 from polymeans.engine.factored_assigner import FactoredScores, unmeasured_block
 from polymeans.engine.runners import BaseRunner
@@ -46,8 +47,7 @@ def shorter_time(runner: BaseRunner, codebook: FactoredCodebook) -> str:
     given = codebook.factors, codebook.offset, codebook.centers
 
     def factored() -> None:
-        sparse = runner.frame.is_sparse
-        new = glance(X, weights) if sparse else unmeasured_block(X, codebook.centers)
+        new = glance(X, weights) if is_csr(X) else unmeasured_block(X, codebook.centers)
         book = FactoredCodebook.given(new.frame, *given)
         FactoredScores(new, book).assign(book, labels, labels)
 

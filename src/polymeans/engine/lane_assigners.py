@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook, CentersTable
+from polymeans.codebooks.base import CentersTable
 from polymeans.engine.blocks import DenseBlock
 from polymeans.engine.changes import Change
 from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd, score_error_of
@@ -237,7 +237,7 @@ class LaneMargins(LaneLloyd):
                 self._plain_calls, self._next_rest = self._next_rest, 2 * self._next_rest
         self._drift = None
 
-    def follow(self, codebook: BaseCodebook, change: Change, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: object, change: Change, drift: NDArray[np.float64]) -> None:
         """Gaps sink by what the centroids moved when rows are labeled the next time."""
         self._drift = drift
         if self._tiles is not None:

@@ -1,13 +1,11 @@
 """Labels by the largest of k linear functions: nearest centers in a metric other than Euclid's."""
 
-from typing import Any
-
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
 from polymeans.core.norms import squared_norms
+from polymeans.core.rows import Rows
 from polymeans.core.threads import product_blocks, running_threads
 from polymeans.engine.blocks import Block
 from polymeans.engine.stateless import StatelessAssigner
@@ -51,7 +49,7 @@ def metric_distances(
 
 
 def linear_labels(
-    X: NDArray[Any] | sp.csr_array, slopes: NDArray[np.float64], offsets: NDArray[np.float64]
+    X: Rows, slopes: NDArray[np.float64], offsets: NDArray[np.float64]
 ) -> NDArray[np.int32]:
     """For each row the c with the smallest ``offsets[c] - 2 x @ slopes[:, c]``.
 

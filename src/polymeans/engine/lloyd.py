@@ -8,17 +8,17 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import BaseCodebook, Centroids, Kind
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import Statistics
 from polymeans.engine.journal import DescentRecord, copied_state, repeat_labels
 from polymeans.engine.relocation import relocations
-from polymeans.engine.runners import BaseRunner
+from polymeans.engine.runners import BaseRunner, Needed
 
 logger = logging.getLogger("polymeans")
 
@@ -46,10 +46,10 @@ class Step:
 
 
 @dataclass
-class Run:
+class Run(Generic[Kind]):
     """Outcome of one descent."""
 
-    codebook: Any  #: of the kind that the descent was given
+    codebook: Kind  #: of the class of the one that the descent was given
     labels: NDArray[np.int32]
     inertia: float
     converged: bool
@@ -65,13 +65,13 @@ class Run:
 
 def descend(
     runner: BaseRunner,
-    codebook: BaseCodebook,
+    codebook: Kind,
     *,
     algorithm: str = "auto",
     max_iter: int = 300,
     tol: float = 1e-4,
-    on_step: Callable[[Step, BaseCodebook], bool] | None = None,
-) -> Run:
+    on_step: Callable[[Step, Centroids], bool] | None = None,
+) -> Run[Kind]:
     """Lloyd's algorithm from the given codebook.
 
     Parameters
@@ -163,7 +163,7 @@ def descend(
     return _finish(run, runner, codebook, statistics, settled)
 
 
-def _note(run: Run, step: Step) -> Step:
+def _note(run: Run[Kind], step: Step) -> Step:
     logger.debug(
         "iteration %d: inertia %.6g, %d rows moved, %.3g s",
         run.n_iter,
@@ -182,7 +182,7 @@ def _in_user_units(frame: MeasuredFrame, squared_shift: float) -> float:
 
 
 def _run_ahead(
-    run: Run, runner: BaseRunner, codebook: BaseCodebook, max_iter: int, tol: float
+    run: Run[Kind], runner: BaseRunner, codebook: Centroids, max_iter: int, tol: float
 ) -> tuple[Statistics | None, bool]:
     """Iterations that need not be seen one by one, as long as a runner can do several at once.
 
@@ -204,7 +204,7 @@ def _run_ahead(
     return runner.add_up() if settled else None, settled
 
 
-def _replay(run: Run, record: DescentRecord, on_step: Callable[[Step], bool]) -> None:
+def _replay(run: Run[Kind], record: DescentRecord, on_step: Callable[[Step], bool]) -> None:
     """Enter what was recorded of a descent into its outcome, step by step."""
     for inertia, n_moved, shift, seconds in record.steps:
         run.steps.append(Step(float(inertia), int(n_moved), float(shift), float(seconds)))
@@ -212,7 +212,7 @@ def _replay(run: Run, record: DescentRecord, on_step: Callable[[Step], bool]) ->
     run.n_relocated, run.converged = record.n_relocated, record.converged
 
 
-def is_better(run: Run, best: Run) -> bool:
+def is_better(run: Run[Kind], best: Run[Kind]) -> bool:
     """Whether a run has lower inertia, and not only the same clusters in another order."""
     if run.inertia >= best.inertia:
         return False
@@ -224,7 +224,7 @@ def is_better(run: Run, best: Run) -> bool:
 
 
 def _advance(
-    runner: BaseRunner, codebook: BaseCodebook, statistics: Statistics, refit: bool
+    runner: BaseRunner, codebook: BaseCodebook[Needed], statistics: Needed, refit: bool
 ) -> tuple[float, NDArray[np.float64]]:
     """Inertia of the present centroids in the user's units; how far a refit then moves each."""
     measured: list[float] = []  # by a pass over the rows, where statistics do not determine it
@@ -250,7 +250,7 @@ def _advance(
 
 
 def _relocations(
-    runner: BaseRunner, codebook: BaseCodebook, statistics: Statistics
+    runner: BaseRunner, codebook: Centroids, statistics: Statistics
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Rows for clusters that have none, where the codebook has ``relocates`` set."""
     if not codebook.relocates:
@@ -259,12 +259,12 @@ def _relocations(
 
 
 def _finish(
-    run: Run,
+    run: Run[Kind],
     runner: BaseRunner,
-    codebook: BaseCodebook,
+    codebook: Kind,
     statistics: Statistics | None,
     settled: bool,
-) -> Run:
+) -> Run[Kind]:
     """Make labels, centroids and inertia agree with what a user will hold."""
     frame = runner.frame
     explicit = runner.conclude(codebook, settled)

@@ -7,12 +7,12 @@ kept, with which only centroids that moved have to be looked at. Labels are alwa
 at all centroids.
 """
 
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import CentersTable, Centroids, NumeratorsTable, Table
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.in_turn import InTurn
@@ -28,7 +28,7 @@ _MOST = 0.7
 
 
 def nearest_labels(
-    block: Block, codebook: BaseCodebook, before: NDArray[np.int32]
+    block: Block, codebook: Centroids, before: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """The nearest centroid of each row, the lowest index among equals."""
     labels = before.copy()
@@ -40,7 +40,7 @@ def nearest_labels(
 def label_open_rows(
     block: Block,
     kept: Kept,
-    codebook: BaseCodebook,
+    codebook: Centroids,
     drift: NDArray[np.float64] | None,
     in_turn: InTurn | None = None,
 ) -> NDArray[np.int32]:
@@ -63,7 +63,7 @@ def label_open_rows(
     ndarray of shape (n_samples,)
     """
     before = kept.labels_or_none_yet()
-    if not _has_gaps(block, codebook):
+    if not _has_gaps(codebook, block):
         kept.gaps = None
         return nearest_labels(block, codebook, before)
     if isinstance(block, SparseBlock):
@@ -79,7 +79,7 @@ def label_open_rows(
 def _label_by_moved(
     block: SparseBlock,
     kept: Kept,
-    codebook: Any,
+    codebook: NumeratorsTable,
     before: NDArray[np.int32],
     drift: NDArray[np.float64] | None,
     in_turn: InTurn | None,
@@ -99,7 +99,7 @@ def _label_by_moved(
 def _label_open_lanes(
     block: DenseBlock,
     kept: Kept,
-    codebook: Any,
+    codebook: CentersTable,
     before: NDArray[np.int32],
     drift: NDArray[np.float64],
 ) -> NDArray[np.int32]:
@@ -116,7 +116,7 @@ def _label_open_lanes(
 def _label_open_tiles(
     block: DenseBlock,
     kept: Kept,
-    codebook: Any,
+    codebook: CentersTable,
     before: NDArray[np.int32],
     drift: NDArray[np.float64],
 ) -> NDArray[np.int32]:
@@ -138,7 +138,7 @@ def _label_open_tiles(
     return labels
 
 
-def _has_gaps(block: Block, codebook: BaseCodebook) -> bool:
+def _has_gaps(codebook: Centroids, block: Block) -> TypeGuard[Table]:
     """Whether bounds for the two nearest centroids are at hand when rows are labeled."""
     return (
         codebook.kind == "table"
@@ -148,7 +148,7 @@ def _has_gaps(block: Block, codebook: BaseCodebook) -> bool:
 
 
 def _labels_and_gaps(
-    block: DenseBlock, codebook: Any, before: NDArray[np.int32]
+    block: DenseBlock, codebook: CentersTable, before: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     labels, gaps = before.copy(), np.empty(block.n_samples, dtype=np.float32)
     plain_assigner(block, codebook.n_clusters).assign_with_gaps(codebook, labels, gaps)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.core.exact_sums import ExactSum
 from polymeans.engine.blocks import Block
 from polymeans.engine.distances import distances_in_user_units, is_in_range, own_distances
@@ -22,7 +22,7 @@ class Measured:
 
     @classmethod
     def of(
-        cls, block: Block, centers: BaseCodebook, labels: NDArray[np.int32], scale: float
+        cls, block: Block, centers: Centroids, labels: NDArray[np.int32], scale: float
     ) -> "Measured":
         """Of one block, times a scale."""
         frame = block.frame

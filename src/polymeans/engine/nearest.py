@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Points
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
 
@@ -20,7 +20,7 @@ _MANY = 64
 
 def label_exactly(
     block: Block,
-    codebook: BaseCodebook,
+    codebook: Points,
     labels: NDArray[np.int32],
     chosen: NDArray[np.int64] | None = None,
 ) -> None:
@@ -48,7 +48,7 @@ def label_exactly(
     )
 
 
-def outer_entries(block: Block, codebook: BaseCodebook) -> "Outer":
+def outer_entries(block: Block, codebook: Points) -> "Outer":
     """What centroids have at features that no row of a (CSR) block has."""
     from polymeans.kernels.nearest import Outer
 
@@ -60,7 +60,7 @@ def outer_entries(block: Block, codebook: BaseCodebook) -> "Outer":
 
 
 def decide_contested(
-    block: Block, codebook: BaseCodebook, labels: NDArray[np.int32]
+    block: Block, codebook: Points, labels: NDArray[np.int32]
 ) -> NDArray[np.int64]:
     """Decide the labels that an assigner marked as contested; the numbers of these rows.
 

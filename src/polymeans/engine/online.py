@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.codebooks.aggregation import combine
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import CellStatistics, MarginalStatistics, marginals
 from polymeans.core.threads import running_threads
@@ -77,7 +77,7 @@ class Memory:
 
 
 def absorb(
-    runner: BatchRunner, codebook: BaseCodebook, memory: Memory, half_life: float | None
+    runner: BatchRunner, codebook: Centroids, memory: Memory, half_life: float | None
 ) -> Memory:
     """Let what was seen decay, and add the rows of one batch.
 

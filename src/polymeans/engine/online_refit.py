@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.khatri_rao import GridCodebook
+from polymeans.codebooks.khatri_rao import AdditiveCodebook, GridCodebook
 from polymeans.core.frame import Frame, MeasuredFrame, power_of_two_unit
 from polymeans.core.norms import row_lengths
 from polymeans.core.statistics import CellStatistics, MarginalStatistics
@@ -71,20 +71,23 @@ def best_protocentroids(
     away = np.where(own[:, None] > 0, memory.means / frame.unit - frame.origin, 0.0)
     sums = own[:, None] * away
     counts, rungs = (mass > 0).astype(np.int64), sums[:, None]
-    codebook.refit(
-        MarginalStatistics(frame, np.inf, memory.sizes, counts, mass[:, None], rungs, sums)
-        if memory.by_set
-        else CellStatistics(
-            frame,
-            np.inf,
-            counts,
-            mass[:, None],
-            rungs,
-            np.arange(len(mass)),
-            _sums=sums,
-            _stale=np.zeros(len(mass), dtype=bool),
+    if isinstance(codebook, AdditiveCodebook):
+        codebook.refit(
+            MarginalStatistics(frame, np.inf, memory.sizes, counts, mass[:, None], rungs, sums)
         )
-    )
+    else:
+        codebook.refit(
+            CellStatistics(
+                frame,
+                np.inf,
+                counts,
+                mass[:, None],
+                rungs,
+                np.arange(len(mass)),
+                _sums=sums,
+                _stale=np.zeros(len(mass), dtype=bool),
+            )
+        )
     return codebook.to_sets(frame)
 
 

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.frame import Frame
+from polymeans.core.rows import Rows, stacked
 from polymeans.core.statistics import rounded_mass
 from polymeans.engine.accumulate import MassTotals, mass_statistics
 from polymeans.engine.blocks import Block
@@ -16,9 +16,9 @@ from polymeans.engine.drawing import Lottery, draw_rows, masses_of
 from polymeans.engine.placement import Kept
 from polymeans.engine.plus_plus import forget_distances, plus_plus
 from polymeans.engine.runners import BaseRunner, KnownRows, LocalRunner
-from polymeans.engine.visits import joined, stacked
+from polymeans.engine.visits import joined
 
-Centroids = DenseCodebook | NumeratorCodebook
+FreeCentroids = DenseCodebook | NumeratorCodebook
 
 
 def parallel(
@@ -97,7 +97,7 @@ class _Chosen:
     def n_distinct(self) -> int:
         return len(np.unique(np.concatenate(self.numbers)))
 
-    def last(self, frame: Frame) -> tuple[Centroids | None, int]:
+    def last(self, frame: Frame) -> tuple[FreeCentroids | None, int]:
         """The rows of the last round as centroids, if there are any, and how many came before."""
         n_before = sum(len(part) for part in self.numbers[:-1])
         if len(self.numbers[-1]) == 0:
@@ -114,7 +114,7 @@ class _Chosen:
         return KnownRows(distinct, rows[places], np.concatenate(self._norms)[places]), gathered
 
 
-def approach(block: Block, kept: Kept, codebook: Centroids | None, n_before: int) -> None:
+def approach(block: Block, kept: Kept, codebook: FreeCentroids | None, n_before: int) -> None:
     """Take further candidates into account in the distances to the closest ones.
 
     Of equal distances the one that came first counts.
@@ -134,7 +134,7 @@ def approach(block: Block, kept: Kept, codebook: Centroids | None, n_before: int
 def draw_next(
     block: Block,
     kept: Kept,
-    codebook: Centroids | None,
+    codebook: FreeCentroids | None,
     n_before: int,
     expected: float,
     seed: int,
@@ -144,7 +144,7 @@ def draw_next(
     return Lottery.of(block, masses_of(kept, "potentials"), expected, seed)
 
 
-def gather(block: Block, kept: Kept, codebook: Centroids | None, n_before: int) -> MassTotals:
+def gather(block: Block, kept: Kept, codebook: FreeCentroids | None, n_before: int) -> MassTotals:
     """How much of the data is nearest to each candidate."""
     approach(block, kept, codebook, n_before)
     assert kept.nearest is not None

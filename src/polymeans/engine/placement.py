@@ -12,31 +12,20 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
+from polymeans.core.contracts import Placement, T, Total
 from polymeans.core.frame import MeasuredFrame
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.blocks import Block
 from polymeans.engine.prepared import RawBlock, Source
 from polymeans.engine.prepared_blocks import block_of
 
 if TYPE_CHECKING:
     from polymeans.engine.candidates import CandidateDistances
-
-
-class Additive(Protocol):
-    """What visitors may return for ``reduce``: results of two blocks add up to one of both."""
-
-    def __add__(self, other: Self, /) -> Self:
-        """Of both."""
-
-
-#: What a visitor returns.
-T = TypeVar("T")
-A = TypeVar("A", bound=Additive)
 
 
 @lru_cache(maxsize=4)
@@ -114,55 +103,6 @@ class Kept:
         if isinstance(self.previous, EarlierLabels):
             return self.previous.restored(self.labels_or_none_yet())
         return self.previous
-
-
-class Placement(Protocol):
-    """Where blocks are. Implementations: in memory, read in each pass, on other machines.
-
-    ``function`` is always a function of a module, and the results are in the order of the blocks.
-    ``per_block`` has a tuple of further arguments for each visited block, which come before
-    ``args``. ``only`` are the numbers of the blocks to visit, in rising order; None: all.
-    """
-
-    shape: tuple[int, int]  #: rows of all blocks, features
-    dtype: np.dtype[Any]
-    is_sparse: bool
-    sizes: tuple[int, ...]  #: rows of each block
-    #: Blocks stay in this process as they are, so that what is computed from them may stay too.
-    keeps_blocks: bool
-
-    def see(self, frame: MeasuredFrame | None) -> None:
-        """Show blocks through this frame from now on; without one, visitors get a ``RawBlock``."""
-
-    def map(
-        self,
-        function: Callable[..., T],
-        *args: object,
-        per_block: Sequence[tuple[object, ...]] | None = None,
-        only: Sequence[int] | None = None,
-    ) -> list[T]:
-        """``function(block, kept, *own, *args)`` of each block."""
-
-    def reduce(
-        self,
-        function: Callable[..., A],
-        *args: object,
-        per_block: Sequence[tuple[object, ...]] | None = None,
-        only: Sequence[int] | None = None,
-    ) -> A:
-        """The same, added up with ``+``, which must not depend on the order of additions."""
-
-    def recall(
-        self,
-        function: Callable[..., T],
-        *args: object,
-        per_block: Sequence[tuple[object, ...]] | None = None,
-        only: Sequence[int] | None = None,
-    ) -> list[T]:
-        """``function(kept, *own, *args)`` of each block: nothing is read."""
-
-    def release(self) -> None:
-        """Let go of what only seeding needs."""
 
 
 def seen_block(raw: RawBlock, kept: Kept, frame: MeasuredFrame) -> Block:
@@ -251,13 +191,13 @@ class LocalPlacement(ABC):
 
     def reduce(
         self,
-        function: Callable[..., A],
+        function: Callable[..., Total],
         *args: object,
         per_block: Sequence[tuple[object, ...]] | None = None,
         only: Sequence[int] | None = None,
-    ) -> A:
+    ) -> Total:
         """The same, added up with ``+``."""
-        total: A | None = None
+        total: Total | None = None
         with closing(self._visit(function, args, per_block, only)) as results:
             for result in results:
                 total = result if total is None else total + result
@@ -300,7 +240,7 @@ class Held(LocalPlacement):
         rows: Rows = sources[0][0]
         sizes = [X.shape[0] for X, _ in sources]
         shape = sum(sizes), rows.shape[1]
-        super().__init__(shape, rows.dtype, hasattr(rows, "indptr"), sizes)
+        super().__init__(shape, rows.dtype, is_csr(rows), sizes)
         self._raw = [RawBlock(X, weights, keeps=True) for X, weights in sources]
         self._seen: list[Block] = []
 

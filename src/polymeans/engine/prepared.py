@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import TermRange
 from polymeans.core.frame import (
     LONGEST,
@@ -19,6 +18,7 @@ from polymeans.core.frame import (
     lossless_unit,
     power_of_two_unit,
 )
+from polymeans.core.rows import Rows, is_csr
 from polymeans.core.threads import running_threads
 
 #: Rows of an array or CSR matrix, and their weights.
@@ -197,7 +197,7 @@ def _magnitudes(exponents: NDArray[np.int64], otherwise: float) -> tuple[float, 
 
 
 def _flat(X: Rows, weights: NDArray[np.float64]) -> PreparedRows:
-    if not hasattr(X, "indptr"):
+    if not is_csr(X):
         n, d = X.shape
         return PreparedRows(np.arange(n + 1) * d, None, X.reshape(-1), X.shape, weights)
     if not X.has_canonical_format:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
 from polymeans.core.frame import Frame
+from polymeans.core.rows import Rows, is_csr
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.prepared import PreparedRows, RawBlock, Scaling
@@ -59,7 +59,7 @@ def block_of_some(
     norms: NDArray[np.float64] | None = None,
 ) -> Block:
     """A block of rows that are in the engine's coordinates already."""
-    if hasattr(rows, "indptr"):
+    if is_csr(rows):
         indptr, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
         return SparseBlock(indptr, indices, rows.data, weights, frame, norms=norms)
     return DenseBlock(rows, weights, frame, norms=norms)

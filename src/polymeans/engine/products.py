@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.core.contracts import Rows
 from polymeans.core.norms import squared_norms
+from polymeans.core.rows import Rows, is_csr
 from polymeans.core.threads import running_threads
 
 
@@ -24,7 +24,7 @@ class ScatterProducts:
 
     def __init__(self, X: Rows, weights: NDArray[np.float64]) -> None:
         roots = np.sqrt(weights)
-        if sp.issparse(X):
+        if is_csr(X):
             scaled = sp.csr_array(sp.diags_array(roots) @ X)
             self._forward, self._backward = scaled, sp.csr_array(scaled.T)
         else:
@@ -41,7 +41,7 @@ class ScatterProducts:
 
 
 def _product(matrix: Rows, v: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not sp.issparse(matrix):
+    if not is_csr(matrix):
         return matrix @ v
     from polymeans.kernels.products import multiply
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.engine.runners import BaseRunner
 
 
@@ -15,7 +15,7 @@ def members_of_sets(counts: NDArray[np.int64], sizes: tuple[int, ...]) -> list[N
 
 
 def relocations(
-    runner: BaseRunner, codebook: BaseCodebook, counts: NDArray[np.int64]
+    runner: BaseRunner, codebook: Centroids, counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """For each empty cluster the farthest row that can be spared, and the label it should get.
 

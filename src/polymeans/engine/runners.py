@@ -7,16 +7,16 @@ a bound or two for each row: every iteration visits each block once. Both return
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import BaseCodebook, Centroids, Kind
 from polymeans.codebooks.dense import DenseCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.frame import MeasuredFrame
+from polymeans.core.rows import Rows, is_csr, stacked
 from polymeans.core.statistics import (
     CellStatistics,
     GroupedStatistics,
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 #: Rows that have to be the same ones, at the same places, for a recorded fit to go on.
 _WITNESSES = 16
 
+#: Statistics that a codebook is refitted from.
+Needed = TypeVar("Needed", bound=Statistics)
+
 
 @dataclass
 class KnownRows:
@@ -79,23 +82,23 @@ class BaseRunner(ABC):
     _known: KnownRows | None = None
 
     @abstractmethod
-    def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
+    def begin(self, codebook: Centroids, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
 
     @abstractmethod
-    def assign(self, codebook: BaseCodebook) -> None:
+    def assign(self, codebook: Centroids) -> None:
         """Give each row its nearest centroid."""
 
     @abstractmethod
     def add_up(self) -> Statistics:
         """Statistics of the present labels."""
 
-    def several(self, codebook: BaseCodebook, n_steps: int, tol: float) -> Stretch | None:
+    def several(self, codebook: Centroids, n_steps: int, tol: float) -> Stretch | None:
         """Some iterations in one call, at most so many; None if each has to be done by itself."""
         return None
 
     @abstractmethod
-    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+    def adopt(self, labels: NDArray[np.int32], codebook: Centroids) -> None:
         """Begin, and give all rows labels from outside."""
 
     @abstractmethod
@@ -103,11 +106,11 @@ class BaseRunner(ABC):
         """Give some rows other labels."""
 
     @abstractmethod
-    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted."""
 
     @abstractmethod
-    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned.
 
         ``settled``: rows have the labels for the codebook already.
@@ -136,14 +139,14 @@ class BaseRunner(ABC):
         """The label of every row, in order."""
         return visits.joined(self.placement.recall(visits.labels_of))
 
-    def measure(self, codebook: BaseCodebook) -> float:
+    def measure(self, codebook: Centroids) -> float:
         """Weighted squared distances of all rows to their centroids."""
         return float(self._inertia(codebook))
 
-    def _inertia(self, codebook: BaseCodebook) -> ExactSum:
+    def _inertia(self, codebook: Centroids) -> ExactSum:
         return self.placement.reduce(visits.own_inertia, codebook)
 
-    def measure_in_user_units(self, codebook: BaseCodebook) -> float:
+    def measure_in_user_units(self, codebook: Centroids) -> float:
         """The same in the user's units; infinite only if it is there."""
         measured = self.measure(codebook)
         if is_in_range(self.frame, measured):
@@ -152,19 +155,19 @@ class BaseRunner(ABC):
         return float(total) * self.frame.weight_unit
 
     def farthest(
-        self, codebook: BaseCodebook, n_rows: int
+        self, codebook: Centroids, n_rows: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]:
         """Numbers, squared distances and labels of the rows farthest from their centroids."""
         found = self._far_rows(codebook, n_rows)
         return found.numbers, found.distances, found.labels
 
-    def _far_rows(self, codebook: BaseCodebook, n_rows: int) -> visits.FarRows:
+    def _far_rows(self, codebook: Centroids, n_rows: int) -> visits.FarRows:
         return self.placement.reduce(visits.far_rows, codebook, n_rows)
 
     def take(self, rows: NDArray[np.integer]) -> NDArray[Any]:
         """Some rows by global number, as an array in engine coordinates."""
         some = self.rows_at(rows)
-        return some.toarray().astype(np.float64) if self.frame.is_sparse else some
+        return some.toarray().astype(np.float64) if is_csr(some) else some
 
     def rows_at(self, rows: NDArray[np.integer]) -> Rows:
         """The same in their own container."""
@@ -185,7 +188,7 @@ class BaseRunner(ABC):
         parts = self.placement.map(visits.some_rows, per_block=own, only=blocks)
         back = np.argsort(np.concatenate(places_of), kind="stable")
         found, norms = zip(*parts)
-        return visits.stacked(list(found))[back], np.concatenate(norms)[back]
+        return stacked(list(found))[back], np.concatenate(norms)[back]
 
     def order_digest(self) -> str:
         """What tells these rows from the same ones in another order, as far as a few of them do."""
@@ -210,10 +213,11 @@ class BaseRunner(ABC):
         found = self.placement.recall(visits.masses_of, ladder, n_clusters, per_block=own)
         return sum(found[1:], found[0])
 
-    def statistics_of(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> Any:
+    def statistics_of(self, labels: NDArray[np.int32], codebook: BaseCodebook[Needed]) -> Needed:
         """Totals of all rows under some labels, of the kind a codebook needs."""
         self.adopt(labels, codebook)
-        return self.add_up()
+        # ``codebook.needs`` is a name of the type that its class has as a parameter.
+        return cast(Needed, self.add_up())
 
     def release(self) -> None:
         """Let go of what only seeding needs."""
@@ -270,19 +274,19 @@ class LocalRunner(BaseRunner):
         assert isinstance(self._kept.previous, np.ndarray)
         return self._kept.previous
 
-    def begin(self, codebook: BaseCodebook, algorithm: str = "auto") -> None:
+    def begin(self, codebook: Centroids, algorithm: str = "auto") -> None:
         """Forget all labels: a descent starts."""
         #: A codebook and the inertia of the present labels for it, if they are known.
-        self._measured: tuple[BaseCodebook, ExactSum] | None = None
+        self._measured: tuple[Centroids, ExactSum] | None = None
         self._kept.labels = np.full(self.block.n_samples, -1, dtype=np.int32)
         self._kept.previous = self._kept.labels.copy()
-        self._assigner: Assigner = make_assigner(self.block, codebook, algorithm)
+        self._assigner: Assigner[Centroids] = make_assigner(self.block, codebook, algorithm)
         self._account: Account = _account(self.block, codebook)
         self._change: Change | None = None
         self._unmoved: NDArray[np.int32] | None = None  #: labels before rows were relocated
         self._small = SmallDescent.serves(self.block, codebook, self._assigner, self._account)
 
-    def assign(self, codebook: BaseCodebook) -> None:
+    def assign(self, codebook: Centroids) -> None:
         """Give each row its nearest centroid."""
         self._measured = None
         kept = self._kept
@@ -313,7 +317,7 @@ class LocalRunner(BaseRunner):
             return self._change.n_moved
         return int(np.count_nonzero(self._labels != self._previous))
 
-    def several(self, codebook: BaseCodebook, n_steps: int, tol: float) -> Stretch | None:
+    def several(self, codebook: Centroids, n_steps: int, tol: float) -> Stretch | None:
         """Some iterations in one call, at most so many; None if each has to be done by itself."""
         if self._small is None:
             return None
@@ -325,7 +329,7 @@ class LocalRunner(BaseRunner):
         self._change = self._measured = None
         return found
 
-    def adopt(self, labels: NDArray[np.int32], codebook: BaseCodebook) -> None:
+    def adopt(self, labels: NDArray[np.int32], codebook: Centroids) -> None:
         """Begin, and give all rows labels from outside."""
         self.begin(codebook)
         self._labels[:] = labels
@@ -337,17 +341,17 @@ class LocalRunner(BaseRunner):
         self._labels[rows] = labels
         self._assigner.forget(rows)
 
-    def _far_rows(self, codebook: BaseCodebook, n_rows: int) -> visits.FarRows:
+    def _far_rows(self, codebook: Centroids, n_rows: int) -> visits.FarRows:
         found = super()._far_rows(codebook, n_rows)
         self._measured = codebook, found.inertia
         return found
 
-    def _inertia(self, codebook: BaseCodebook) -> ExactSum:
+    def _inertia(self, codebook: Centroids) -> ExactSum:
         if self._measured is not None and self._measured[0] is codebook:
             return self._measured[1]
         return super()._inertia(codebook)
 
-    def follow(self, codebook: BaseCodebook, drift: NDArray[np.float64]) -> None:
+    def follow(self, codebook: Centroids, drift: NDArray[np.float64]) -> None:
         """The codebook was refitted."""
         self._measured = None
         change = self._change
@@ -356,7 +360,7 @@ class LocalRunner(BaseRunner):
         self._assigner.follow(codebook, change, drift)
         self._change = None
 
-    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned."""
         if not settled:
             self.assign(codebook)
@@ -370,7 +374,7 @@ class LocalRunner(BaseRunner):
         del self._assigner, self._account, self._small
 
 
-def _account(block: Block, codebook: BaseCodebook) -> Account:
+def _account(block: Block, codebook: Centroids) -> Account:
     if codebook.needs == "marginals":
         return MarginalAccount(block, codebook.sizes)
     if codebook.needs == "cells":

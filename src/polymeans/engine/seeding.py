@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
 from polymeans.core.exact_sums import ExactSum
+from polymeans.core.rows import is_csr
 from polymeans.engine.blocks import Block
 from polymeans.engine.candidates import codebook_of, nearest_of
 from polymeans.engine.drawing import draw_rows
@@ -137,6 +138,8 @@ def _distances_among(
     # Few rows against few rows: a product of two sparse matrices touches least.
     rows, norms = runner.rows_and_norms(some)
     other_rows, other_norms = runner.rows_and_norms(others)
+    assert is_csr(rows)
+    assert is_csr(other_rows)
     products = (rows @ other_rows.T).toarray()
     scale = norms[:, None] ** 2 + other_norms**2
     distances = scale - 2 * products

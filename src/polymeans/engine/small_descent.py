@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.core.frame import CANCELLED
 from polymeans.core.statistics import CellStatistics
 from polymeans.engine.accounts import Account, CellAccount
-from polymeans.engine.assigner import Assigner
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.lane_assigners import UNDECIDED, LaneLloyd, lane_buffers, lane_errors
 from polymeans.engine.nearest import label_exactly
@@ -72,7 +71,7 @@ class SmallDescent:
 
     @staticmethod
     def serves(
-        block: Block, codebook: BaseCodebook, assigner: Assigner, account: Account
+        block: Block, codebook: Centroids, assigner: object, account: Account
     ) -> "SmallDescent | None":
         """One for these rows, if they are few and nothing about them is special."""
         if (

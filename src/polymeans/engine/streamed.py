@@ -4,12 +4,13 @@ import logging
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.blocks.checked import CheckedBlocks
+from polymeans.blocks.protocol import Block as StoredBlock
 from polymeans.blocks.read_ahead import read_ahead
 from polymeans.core.frame import MeasuredFrame
 from polymeans.engine.blocks import Block
@@ -61,7 +62,7 @@ class Streamed(LocalPlacement):
     def blocks(self, only: Sequence[int] | None) -> Generator[RawBlock | Block, None, None]:
         """Blocks with these numbers, one after the other."""
         numbers = range(len(self.sizes)) if only is None else only
-        chosen: Any = self._source if only is None else _Some(self._source, only)
+        chosen: CheckedBlocks | _Some = self._source if only is None else _Some(self._source, only)
         self.n_passes += only is None
         pace = _Pace(self.n_passes, sum(self.sizes[number] for number in numbers), self._log_level)
         with closing(read_ahead(chosen)) as blocks:
@@ -69,7 +70,7 @@ class Streamed(LocalPlacement):
                 yield self._shown(number, next(blocks))
                 pace.add(self.sizes[number], only is None)
 
-    def _shown(self, number: int, block: Any) -> RawBlock | Block:
+    def _shown(self, number: int, block: StoredBlock) -> RawBlock | Block:
         rows, weights = block if isinstance(block, tuple) else (block, None)
         kept = self.kept[number]
         if self._frame is not None:
@@ -100,7 +101,7 @@ class _Some:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __getitem__(self, i: int) -> Any:
+    def __getitem__(self, i: int) -> StoredBlock:
         return self._source[self._numbers[i]]
 
 

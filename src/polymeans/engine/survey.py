@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._validation import check_weight_range
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import Centroids
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.codebooks.numerators import NumeratorCodebook
-from polymeans.core.contracts import Rows
 from polymeans.core.exact_sums import ExactSum, Ladder, TermRange, segments_of
 from polymeans.core.frame import Frame, MeasuredFrame, is_ordinary, power_of_two_unit
+from polymeans.core.rows import Rows
 from polymeans.core.threads import running_threads
 from polymeans.engine.blocks import Block
 from polymeans.engine.distances import own_distances
@@ -281,7 +281,7 @@ def total_square(block: Block, kept: Kept) -> ExactSum:
     return ExactSum.of(block.norms * block.norms, block.weights)
 
 
-def inertia_about(block: Block, kept: Kept, center: BaseCodebook) -> ExactSum:
+def inertia_about(block: Block, kept: Kept, center: Centroids) -> ExactSum:
     """``Σ w |x - v|²`` for a single centroid v."""
     labels = np.zeros(block.n_samples, dtype=np.int32)
     return ExactSum.of(own_distances(block, center, labels), block.weights)
@@ -340,7 +340,7 @@ def _is_far(
     return bool(2 * np.sum(mean * mean) > square / mass)
 
 
-def _mean_of(frame: MeasuredFrame) -> BaseCodebook:
+def _mean_of(frame: MeasuredFrame) -> Centroids:
     """The mean of all rows as a centroid."""
     mean = frame.mean[None]
     if frame.is_sparse:

@@ -8,22 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
-from polymeans.core.contracts import Rows
+from polymeans.codebooks.base import Centroids
 from polymeans.core.exact_sums import ExactSum, Ladder
+from polymeans.core.rows import Rows, stacked
 from polymeans.core.statistics import CellStatistics
 from polymeans.engine.accounts import feature_rungs
 from polymeans.engine.accumulate import (
     MassTotals,
+    Totals,
     cell_statistics,
     follow_rows,
     is_followed_by_rows,
     marginal_statistics,
     mass_statistics,
     move_rows,
+    together,
+    without,
 )
 from polymeans.engine.blocks import Block, DenseBlock
 from polymeans.engine.distances import distances_apart, distances_in_user_units, own_distances
@@ -38,14 +40,16 @@ class Pass:
     """What one visit of every block finds for a codebook: new labels, and their totals."""
 
     changes: "Changes"
-    statistics: Any  #: of the kind the codebook needs; None: they went into shared totals
+    statistics: Totals | None  #: of the kind the codebook needs; None: they went into shared totals
     inertia: ExactSum | None  #: ``Σ w |x - v|²`` if it was asked for
 
     def __add__(self, other: "Pass") -> "Pass":
         inertia = None
         if self.inertia is not None and other.inertia is not None:
             inertia = self.inertia + other.inertia
-        statistics = None if self.statistics is None else self.statistics + other.statistics
+        statistics = None
+        if self.statistics is not None and other.statistics is not None:
+            statistics = together(self.statistics, other.statistics)
         return Pass(self.changes + other.changes, statistics, inertia)
 
 
@@ -95,7 +99,7 @@ class FarRows:
 def assign_and_add_up(
     block: Block,
     kept: Kept,
-    codebook: BaseCodebook,
+    codebook: Centroids,
     measured: bool = False,
     corrected: bool = False,
     drift: NDArray[np.float64] | None = None,
@@ -131,23 +135,23 @@ def assign_and_add_up(
     return Pass(changes, correction(few, before[moved], labels[moved], *wants), inertia)
 
 
-def add_up(block: Block, kept: Kept, needs: str, sizes: tuple[int, ...]) -> Any:
+def add_up(block: Block, kept: Kept, needs: str, sizes: tuple[int, ...]) -> Totals:
     """Statistics of the present labels."""
     return totals_of(block, kept.labels_or_none_yet(), needs, sizes)
 
 
-def own_inertia(block: Block, kept: Kept, codebook: BaseCodebook) -> ExactSum:
+def own_inertia(block: Block, kept: Kept, codebook: Centroids) -> ExactSum:
     """``Σ w |x - v|²`` under the present labels."""
     return ExactSum.of(own_distances(block, codebook, kept.labels_or_none_yet()), block.weights)
 
 
-def own_inertia_in_user_units(block: Block, kept: Kept, codebook: BaseCodebook) -> ExactSum:
+def own_inertia_in_user_units(block: Block, kept: Kept, codebook: Centroids) -> ExactSum:
     """The same where squares leave the range of float64 in the engine's units."""
     distances = distances_in_user_units(block, codebook, kept.labels_or_none_yet())
     return ExactSum.of(distances, block.weights)
 
 
-def far_rows(block: Block, kept: Kept, codebook: BaseCodebook, n_rows: int) -> FarRows:
+def far_rows(block: Block, kept: Kept, codebook: Centroids, n_rows: int) -> FarRows:
     """A block's rows that are farthest from their centroids."""
     labels = kept.labels_or_none_yet()
     distances = own_distances(block, codebook, labels)
@@ -254,13 +258,15 @@ def masses_of(kept: Kept, labels: NDArray[np.int32], ladder: Ladder, n_clusters:
 # --- shared ----------------------------------------------------------------------------------
 
 
-def wants_of(codebook: BaseCodebook) -> tuple[str, tuple[int, ...]]:
+def wants_of(codebook: Centroids) -> tuple[str, tuple[int, ...]]:
     """What a codebook needs summed, and how many vectors its sets have."""
     sizes = codebook.sizes if codebook.needs == "marginals" else (codebook.n_clusters,)
     return codebook.needs, sizes
 
 
-def totals_of(block: Block, labels: NDArray[np.int32], needs: str, sizes: tuple[int, ...]) -> Any:
+def totals_of(
+    block: Block, labels: NDArray[np.int32], needs: str, sizes: tuple[int, ...]
+) -> Totals:
     """Statistics of a block's rows under some labels, of the kind that is needed."""
     frame = block.measured
     if needs == "marginals":
@@ -276,18 +282,11 @@ def correction(
     labels: NDArray[np.int32],
     needs: str,
     sizes: tuple[int, ...],
-) -> Any:
+) -> Totals:
     """What totals change by if all rows of a block get other labels."""
-    return totals_of(block, labels, needs, sizes) - totals_of(block, before, needs, sizes)
+    return without(totals_of(block, labels, needs, sizes), totals_of(block, before, needs, sizes))
 
 
 def joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Arrays of all blocks as one; the array itself if there is only one."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def stacked(parts: list[Rows]) -> Rows:
-    """Rows of several parts in one container."""
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)

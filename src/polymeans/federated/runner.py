@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook
+from polymeans.codebooks.base import BaseCodebook, Kind
 from polymeans.core.exact_sums import ExactSum
 from polymeans.core.statistics import CellStatistics
 from polymeans.engine.accumulate import MassTotals
@@ -148,7 +148,7 @@ class SiteRunner(BaseRunner):
         """The codebook was refitted: what was measured is of another one."""
         self._measured = None
 
-    def conclude(self, codebook: BaseCodebook, settled: bool) -> BaseCodebook:
+    def conclude(self, codebook: Kind, settled: bool) -> Kind:
         """Give each row its label for the codebook's explicit form, which is returned."""
         explicit = codebook.explicit(self.frame)
         if explicit is not codebook or not settled:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from polymeans._validation import check_integer, check_weights
-from polymeans.core.contracts import Rows
 from polymeans.core.frame import MeasuredFrame
+from polymeans.core.rows import Rows, is_csr
 from polymeans.core.sparse_structure import checked_matrix
 from polymeans.engine.blocks import Block
 from polymeans.engine.placement import Kept, seen_block
@@ -129,7 +128,7 @@ class Site:
         self.rows = _checked_rows(self.rows, self.name)
         checked = check_weights(self.weights, self.rows)
         if self.rules.privacy is not None:
-            if sp.issparse(self.rows) or (checked != 1.0).any():
+            if is_csr(self.rows) or (checked != 1.0).any():
                 raise ValueError("privacy needs dense rows without weights.")
             clipped = self.rules.privacy.clipped(self.rows)
             self.rows = np.ascontiguousarray(clipped, dtype=self.rows.dtype)

@@ -21,6 +21,7 @@ from polymeans._rows import (
 )
 from polymeans._validation import check_rows, check_weights
 from polymeans.blocks.checked import check_blocks
+from polymeans.core.rows import stacked
 from polymeans.core.sparse_structure import checked_matrix
 from polymeans.inspection._models import refuse_loader
 
@@ -177,7 +178,7 @@ class RowParts:
             order.append(mine)
             found.append(rows[numbers[mine] - edges[owner]])
         back = np.argsort(np.concatenate(order))
-        return sp.vstack(found, format="csr")[back] if self.is_sparse else np.vstack(found)[back]
+        return stacked(found)[back]
 
 
 def _is_ours(model: Any) -> bool:

@@ -123,7 +123,7 @@ class InvertedFile:
                 compare(who[edges[g] : ends[g]], clusters[edges[g]])
 
         with Threads(n_threads, one_blas_thread=True) as threads:
-            threads.map(run_task, itertools.pairwise(firsts))
+            threads.map(run_task, itertools.pairwise(firsts.tolist()))
 
     def _search_exactly(
         self,

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
+from polymeans.core.rows import is_csr
 from polymeans.engine.assignment import make_codebook
 from polymeans.engine.lloyd import descend
 from polymeans.engine.runners import BaseRunner, LocalRunner
@@ -159,6 +160,7 @@ def _summarize_sparse(
 ) -> Summary:
     """The same for CSR rows: few columns first, since in all of them nothing may become dense."""
     sources, source_weights = runner.rows_at(chosen), weights
+    assert is_csr(sources)
     basis = None
     if sources.shape[1] <= _WORTHWHILE * COLUMNS:
         points = sources.toarray()

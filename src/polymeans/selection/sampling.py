@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
@@ -11,6 +10,7 @@ from polymeans._rows import is_blocks, is_dask
 from polymeans._validation import check_rows, errors_that_name, match_features
 from polymeans.blocks.checked import check_blocks
 from polymeans.blocks.read_ahead import read_ahead
+from polymeans.core.rows import stacked
 
 
 class InputNames(BaseEstimator):
@@ -73,4 +73,4 @@ def _taken(blocks: Any, chosen: NDArray[np.int64]) -> Any:
         lo, hi = np.searchsorted(chosen, [first, last])
         parts.append(rows[chosen[lo:hi] - first])
         first = last
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    return stacked(parts)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from polymeans.core.frame import power_of_two_unit
 from polymeans.core.norms import squared_norms
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.chunks import ChunkedRows
 from polymeans.engine.directions import leading_directions
 from polymeans.engine.placement import Placement
@@ -17,7 +18,6 @@ from polymeans.engine.runners import LocalRunner
 from polymeans.spaces.embedding import canonical, find_space, prepared, whitened
 from polymeans.spaces.fitting import Fitting, Ridge
 from polymeans.spaces.glimpse import Glimpse, glimpse, has_entries
-from polymeans.spaces.maps import Rows, is_sparse
 from polymeans.spaces.spec import SpaceSpec
 
 #: Largest coordinate of a row, once divided by the roots of the scatter. Rows that carry weight
@@ -150,7 +150,7 @@ def _solve_with_rows(
 ) -> Rows:
     """Prepare to solve with the rows instead of decomposing them; the rows, centered if dense."""
     rows = fitting.rows.matrix()
-    if not is_sparse(rows):  # far from the origin, differences of rows would be rounding
+    if not is_csr(rows):  # far from the origin, differences of rows would be rounding
         fitting.origin = rows[0].astype(np.float64)
         if (rows != rows[0]).any():  # of equal rows rounding would leave differences
             fitting.origin = (weights @ rows / weights.sum()).astype(np.float64)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from polymeans.core.norms import largest_of_rows, rows_over, squared_norms
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.chunks import ChunkedRows, Preparation
 from polymeans.engine.directions import above_rounding, leading_directions, signs_of
 from polymeans.spaces.kernel_embedding import (
@@ -26,7 +27,7 @@ from polymeans.spaces.kernel_embedding import (
     kernel_map,
     share_outside,
 )
-from polymeans.spaces.maps import KernelMap, LinearMap, Rows, is_sparse, kernel_values
+from polymeans.spaces.maps import KernelMap, LinearMap, kernel_values
 from polymeans.spaces.spec import SpaceSpec
 
 #: Entries beside the diagonal of a scatter, as a share of its largest, that are rounding: some
@@ -83,7 +84,7 @@ class Space:
 
 def canonical(X: Rows) -> Rows:
     """The same rows without duplicate entries; a copy where there are some."""
-    if is_sparse(X) and not X.has_canonical_format:
+    if is_csr(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
@@ -104,7 +105,7 @@ def prepared(X: Rows, unit: float, spherical: bool, bounded: bool = True) -> Row
         largest = largest_of_rows(X)  # divided by it first: squares would leave the range
         return normalize(rows_over(X, np.where(largest > 0, largest, 1.0)), copy=False)
     farthest = _FARTHEST[X.dtype] * unit
-    if bounded and float(abs(X).max()) > farthest:
+    if bounded and float(np.abs(X.data if is_csr(X) else X).max(initial=0.0)) > farthest:
         X = rows_over(X, np.maximum(largest_of_rows(X) / farthest, 1.0))
     if unit != 1.0:
         X = (X / unit).astype(X.dtype, copy=False)  # quotients of sparse rows are float64
@@ -270,7 +271,7 @@ def weighted_squares(
     X: Rows, weights: NDArray[np.float64], mean: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """``Σ w (x - mean)²``."""
-    if not is_sparse(X):
+    if not is_csr(X):
         return weights @ (X.astype(np.float64) - mean) ** 2
     # Entries that are stored, and all others, which are zero.
     stored = X.astype(np.float64)
@@ -287,7 +288,7 @@ def over_features(
     """Rows, prepared, with each feature divided by a number of its own."""
     if preparation is not None:
         X = preparation[0](X, *preparation[1])
-    if is_sparse(X):
+    if is_csr(X):
         return sp.csr_array(X @ sp.diags_array(1.0 / deviations))
     return X / deviations
 

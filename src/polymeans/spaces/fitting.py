@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from polymeans.codebooks.alternating import AlternatingCodebook
 from polymeans.codebooks.learned_metric import LearnedMetricCodebook
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.chunks import ChunkedRows
 from polymeans.engine.lloyd import descend
 from polymeans.engine.ridge import RidgeSolver
 from polymeans.engine.runners import BaseRunner, LocalRunner
 from polymeans.engine.seeding import METHODS, codebook_of_rows
 from polymeans.spaces.embedding import Space
-from polymeans.spaces.maps import Rows, is_sparse
 from polymeans.spaces.spec import SpaceSpec
 
 #: Least and largest ``rho``, in parts of the scatter of all rows. Above the upper one ``I + W /
@@ -185,5 +185,5 @@ def cluster_sums(
     n = len(labels)
     member = sp.csr_array((weights, (labels, np.arange(n))), (n_clusters, n))
     sums = member @ X
-    sums = sums.toarray() if is_sparse(sums) else sums
+    sums = sums.toarray() if is_csr(sums) else sums
     return np.column_stack([sums, member.sum(axis=1)]).astype(np.float64, copy=False)

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans._validation import check_weight_range
+from polymeans.core.rows import Rows, is_csr
 from polymeans.engine.placement import Kept, Placement
 from polymeans.engine.prepared import RawBlock
-from polymeans.spaces.maps import Rows, is_sparse
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Glimpse:
     @classmethod
     def of(cls, X: Rows, weights: NDArray[np.float64]) -> "Glimpse":
         """Of rows in canonical format."""
-        values = X.data if is_sparse(X) else X
+        values = X.data if is_csr(X) else X
         largest = counted = _largest(X)
         if not weights.all():
             counted = _largest(X[np.flatnonzero(weights)])
         return cls(
             X.shape,
-            is_sparse(X),
+            is_csr(X),
             float(values.min(initial=0)),
             int(np.count_nonzero(values)),
             largest,
@@ -75,12 +75,12 @@ def user_weights(kept: Kept) -> NDArray[np.float64]:
 
 def has_entries(X: Rows) -> NDArray[np.bool_]:
     """Which rows have an entry other than zero."""
-    if is_sparse(X):
+    if is_csr(X):
         owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         return np.bincount(owner, X.data != 0, minlength=X.shape[0]) > 0
     return np.any(X != 0, axis=1)
 
 
 def _largest(X: Rows) -> float:
-    values = X.data if is_sparse(X) else X
+    values = X.data if is_csr(X) else X
     return max(float(values.max(initial=0)), -float(values.min(initial=0)))

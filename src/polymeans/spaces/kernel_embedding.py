@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
+from polymeans.core.rows import Rows
 from polymeans.engine.directions import above_rounding, signs_of
-from polymeans.spaces.maps import Kernel, KernelMap, Rows
+from polymeans.spaces.maps import Kernel, KernelMap
 from polymeans.spaces.spec import SpaceSpec
 
 #: Rows up to which all eigenvalues of a kernel are computed: that took 1.2 seconds for 2000 rows

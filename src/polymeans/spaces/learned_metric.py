@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans.core.rows import is_csr
 from polymeans.engine.runners import LocalRunner
 
 #: Least share of the scatter along a direction that is left within clusters: below it there is
@@ -67,6 +68,7 @@ def exchange_rows(
     from polymeans.kernels.exchange import exchange
 
     points, weights = runner.matrix(), runner.weights
+    assert not is_csr(points)
     labels, best, lowest = labels.copy(), labels, np.inf
     for _ in range(_ROUNDS):
         masses = np.bincount(labels, weights, minlength=n_clusters)

@@ -2,18 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import normalize
 
+from polymeans.core.rows import Rows, is_csr
 from polymeans.core.threads import product_blocks, running_threads
-
-#: Rows, dense or not.
-Rows: TypeAlias = NDArray[Any] | sp.csr_array
 
 #: A name, or a function of two sets of rows.
 Kernel: TypeAlias = str | Callable[..., Any]
@@ -21,11 +18,6 @@ Kernel: TypeAlias = str | Callable[..., Any]
 #: Kernel values computed at a time: 32 MiB of float64, small beside those of all pairs of rows,
 #: large enough for matrix products at full speed.
 _BLOCK = 2**22
-
-
-def is_sparse(X: Rows) -> TypeGuard[sp.csr_array]:
-    """Whether only some entries of the rows are stored."""
-    return sp.issparse(X)
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,7 @@ def kernel_values(
                 f"kernel={kernel!r} cannot be called with two sets of rows: {error}."
             ) from error
     if kernel == "precomputed":
-        return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        return np.asarray(X.toarray() if is_csr(X) else X, dtype=np.float64)
     assert Y is not None
     # In float32 a kernel's smallest eigenvalues would be rounding.
     X, Y = X.astype(np.float64, copy=False), Y.astype(np.float64, copy=False)

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans.core.rows import CSR, is_csr
 from polymeans.engine.runners import BaseRunner
 from polymeans.search.summary import principal_axes, sample_rows
 from polymeans.search.views.problem import EQUAL_SPREAD, Candidate, Problem
@@ -53,7 +54,7 @@ def reduce_rows(
     shares = weights / weights.sum()
     X = runner.rows_at(chosen)
     mean = np.asarray(shares @ X, dtype=np.float64).ravel()
-    if sp.issparse(X):
+    if is_csr(X):
         axes = _sparse_axes(X, shares, mean, n_axes, max(exact, _DENSE_COVARIANCE), rng)
         points = X @ axes.T - axes @ mean
         squares = float(shares @ np.asarray(X.multiply(X).sum(axis=1)).ravel())
@@ -79,7 +80,7 @@ def reduce_rows(
 
 
 def _sparse_axes(
-    X: sp.csr_array,
+    X: CSR,
     shares: NDArray[np.float64],
     mean: NDArray[np.float64],
     n_axes: int,
