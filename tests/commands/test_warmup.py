@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from polymeans.cli import main
 from polymeans.commands import warmup
 from polymeans.commands.estimators import STRUCTURES
+from polymeans.kernels.cache import NATIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,6 +51,16 @@ def test_processes_side_by_side(capsys):
     assert found["n_fits"] == 2
     assert main(["warmup", "--only", only, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_compiled"] == 0  # all of them are kept
+
+
+def test_native_kernels_are_asked_for_while_warming_up_only(monkeypatch, capsys):
+    seen = []
+    monkeypatch.delenv(NATIVE, raising=False)
+    monkeypatch.setattr(warmup, "solve", lambda name: seen.append(os.environ.get(NATIVE)) or 0)
+    for options in ([], ["--native"]):
+        assert main(["warmup", "--only", "KMeans, elkan, dense float32", "--json", *options]) == 0
+    assert seen == [None, "1"]
+    assert NATIVE not in os.environ
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,22 @@ def test_folders_are_those_of_numba(tmp_path):
     assert len(folders) == 3
 
 
+@pytest.mark.parametrize("native", ["", "1"])
+def test_kernels_for_this_processor_come_before_those_of_a_wheel(native, monkeypatch):
+    from numba import int32, int64, void
+    from numba.core.registry import cpu_target
+
+    from polymeans.kernels.groups import group_by_label
+
+    monkeypatch.setenv(cache.NATIVE, native)
+    monkeypatch.setattr(cache, "_runs_shipped", lambda host: True)
+    signature = void(int32[::1], int64[::1], int64[::1])
+    places = cache.KernelCache(group_by_label)._places(signature, cpu_target.target_context)
+    folders = [path.parent for path in places]
+    own = list(cache._folders()[0])
+    assert folders == (own if native else [*own, cache.SHIPPED])
+
+
 @pytest.mark.parametrize("features", ["+avx2,+fma", ""])
 def test_kernels_of_a_wheel_need_all_features_of_their_level(features):
     assert not cache._runs_shipped(("linux", "x86_64", "any", features, "False"))

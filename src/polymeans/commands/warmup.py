@@ -1,6 +1,7 @@
 """``polymeans warmup``: compile the kernels before they are needed."""
 
 import argparse
+import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -23,6 +24,11 @@ def add(commands: Any) -> None:
         "--only", default="", metavar="TEXT", help='such as "KMeans" or "dense float64"'
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes, default 1")
+    parser.add_argument(
+        "--native",
+        action="store_true",
+        help="compile for this processor, even what a release wheel brings for all processors",
+    )
     parser.add_argument("--json", action="store_true", help="write results as JSON")
     parser.add_argument("--quiet", action="store_true", help="no messages and no progress bar")
     parser.set_defaults(run=run)
@@ -31,6 +37,8 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Fit small problems, in one process or in several."""
     import sys
+
+    from polymeans.kernels.cache import NATIVE
 
     names = [name for name, _, _ in problems() if options.only in name]
     if not names:
@@ -41,9 +49,16 @@ def run(options: argparse.Namespace) -> None:
     began = time.perf_counter()
     n_kernels = 0
     bar(0, len(names), names[0])
-    for done, (name, compiled) in enumerate(_solved(names, options.jobs), 1):
-        n_kernels += compiled
-        bar(done, len(names), name)
+    before = os.environ.get(NATIVE)
+    if options.native:
+        os.environ[NATIVE] = "1"  # other processes inherit it
+    try:
+        for done, (name, compiled) in enumerate(_solved(names, options.jobs), 1):
+            n_kernels += compiled
+            bar(done, len(names), name)
+    finally:
+        if options.native and before is None:
+            del os.environ[NATIVE]
     bar.clear()
     seconds = time.perf_counter() - began
     if options.json:

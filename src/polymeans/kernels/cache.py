@@ -4,10 +4,11 @@ numba's own cache has an index for each function and numbers its files, so that 
 at the same time can give one signature the code of another. Here the name of a file says all that
 its content depends on: files are complete when they appear, never change, and need no index.
 
-Kernels are looked for in the folder that release wheels bring along, compiled for a common level of
-processors, and in the folders that numba would use: ``NUMBA_CACHE_DIR``, ``__pycache__`` beside the
-sources, the user's cache folder. The first one that can be written to gets what is compiled here,
-and is the last one to be looked at.
+Kernels are looked for in the folders that numba would use: ``NUMBA_CACHE_DIR``, ``__pycache__``
+beside the sources, the user's cache folder. The first one that can be written to gets what is
+compiled here, and is the last of them to be looked at. Then comes the folder that release wheels
+bring along, with kernels for a common level of processors: those that were compiled for the
+processor at hand, as ``polymeans warmup --native`` does, may be faster.
 """
 
 import hashlib
@@ -53,6 +54,9 @@ _FEATURES = [
     "popcnt",
     "sse4.2",
 ]
+
+#: If this variable is set to any text, kernels of a release wheel are left aside.
+NATIVE = "POLYMEANS_NATIVE"
 
 #: Changes whenever files of earlier versions cannot be read; it also begins each file.
 _FORMAT = b"polymeans kernel 2\n"
@@ -145,14 +149,14 @@ class KernelCache:
 
     def _places(self, signature: Any, context: Any) -> Iterator[Path]:
         host = _host(context.codegen())
-        if _runs_shipped(host):
-            name = self._file_name(signature, (*host[:2], LEVEL, "", "False"))
-            if name is not None:
-                yield SHIPPED / name
         name = self._file_name(signature, host)
         if name is not None:
             for folder in _folders()[0]:
                 yield folder / name
+        if _runs_shipped(host) and not os.environ.get(NATIVE):
+            name = self._file_name(signature, (*host[:2], LEVEL, "", "False"))
+            if name is not None:
+                yield SHIPPED / name
 
     def _file_name(self, signature: Any, target: tuple[str, ...]) -> str | None:
         """The name of the file; None if a type or the sources cannot be named in it."""
