@@ -384,7 +384,9 @@ class QuickKMeans(SeededEstimator):
             return run
         labels = run.labels.copy()
         labels[rows] = targets
-        codebook = FactoredCodebook(runner.frame, old.factors, old.offset, old.update)
+        codebook = FactoredCodebook(
+            runner.frame, old.factors, old.offset, old.update, n_updates=old.n_updates
+        )
         codebook.refit(runner.statistics_of(labels, codebook))
         other = descend(runner, codebook, max_iter=remaining, tol=0.0)
         if not other.inertia < run.inertia:
