@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from polymeans._frame_errors import about_values, errors_that_name_columns
 from polymeans._not_rows import refuse_what_are_no_rows
 from polymeans.core.sparse_structure import check_structure
 
@@ -202,7 +203,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, finite: bool = True) -> A
         check_structure(X, "X")
     narrow = _is_float32_frame(X)
     # Whether all is finite is first judged by a sum, which large values of both signs overflow.
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), errors_that_name_columns(X):
         X = validate_data(
             estimator,
             _in_native_order(X),
@@ -269,7 +270,13 @@ def is_surely_finite(X: NDArray[Any]) -> bool:
 def check_finite(estimator: Any, X: Any) -> None:
     """Raise if rows, which are otherwise checked, have NaN or infinity."""
     with np.errstate(over="ignore", invalid="ignore"):  # it begins with a sum of all entries
-        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+        try:
+            assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+        except ValueError as error:
+            names = getattr(estimator, "feature_names_in_", None)
+            if names is None or sp.issparse(X):
+                raise
+            raise ValueError(about_values(error, names, X)) from error
 
 
 def _is_float32_frame(X: Any) -> bool:
@@ -296,7 +303,8 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights as float64, ones if there are none; an error if any is negative or all are zero."""
     if sample_weight is None:
         return np.ones(X.shape[0])
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    with errors_that_name("sample_weight"):
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     smallest = weights.min()
     if smallest < 0:
         raise ValueError(

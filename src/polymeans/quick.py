@@ -8,15 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from polymeans._base import logger
 from polymeans._compat import HAS_CALLBACKS, FitProgress
-from polymeans._fit_state import FitState
+from polymeans._fit_state import FitState, warn_of_missing_clusters
 from polymeans._rows import chunk_by_chunk, is_blocks
 from polymeans._seeded import SeededEstimator
-from polymeans._validation import check_range, check_rows, is_plain, one_row
+from polymeans._validation import check_finite, check_range, check_rows, is_plain, one_row
 from polymeans.codebooks.base import BaseCodebook
 from polymeans.codebooks.factored import FactoredCodebook, balanced_weights, multiplied_out
 from polymeans.core.frame import Frame
@@ -288,8 +287,7 @@ class QuickKMeans(SeededEstimator):
                 labels = label_in_one_pass(rows, self.factors_, self.offset_, table)
             if labels is not None:
                 return labels
-        with np.errstate(over="ignore", invalid="ignore"):  # it begins with a sum of all entries
-            assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
+        check_finite(self, rows)
         return self._label(rows, np.ones(rows.shape[0]))[0]
 
     def predict_one(self, x: NDArray[Any]) -> int:
@@ -384,7 +382,9 @@ class QuickKMeans(SeededEstimator):
             return run
         labels = run.labels.copy()
         labels[rows] = targets
-        codebook = FactoredCodebook(runner.frame, old.factors, old.offset, old.update)
+        codebook = FactoredCodebook(
+            runner.frame, old.factors, old.offset, old.update, n_updates=old.n_updates
+        )
         codebook.refit(runner.statistics_of(labels, codebook))
         other = descend(runner, codebook, max_iter=remaining, tol=0.0)
         if not other.inertia < run.inertia:
@@ -396,7 +396,7 @@ class QuickKMeans(SeededEstimator):
     def _warn(self, run: Run) -> None:
         n_found = len(np.unique(run.labels))
         if n_found == self.n_clusters or run.notes["start_inertia"] == 0:
-            return super()._warn(run)
+            return warn_of_missing_clusters(run.labels, self.n_clusters)
         warnings.warn(
             f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
             f"({self.n_clusters}). Factors with {run.codebook.n_parameters} non-zeros cannot tell "

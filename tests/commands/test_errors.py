@@ -21,6 +21,8 @@ CSV = "a,b\n1,2\n3,4\n5,6\n"
         (["fit", "x.csv"], ["how many clusters", "-k"]),
         (["fit", "x.csv", "-k", "0"], ["'0' is not a whole number"]),
         (["fit", "x.csv", "-k", "two"], ["'two'"]),
+        (["fit", "x.csv", "-k", "2", "--columns", "a,b,a"], ["'a,b,a' names column 'a' twice"]),
+        (["fit", "x.csv", "--structure", "khatri-rao", "--sizes", "2,two"], ["'2,two'", "4,5"]),
         (["fit", "x.csv", "-k", "2", "--seed", "-1"], ["'-1' is not a whole number"]),
         (["fit", "x.csv", "-k", "2", "--sizes", "2,2"], ["--sizes is for"]),
         (["fit", "x.csv", "--structure", "khatri-rao"], ["--sizes 4,5"]),
@@ -222,3 +224,9 @@ def test_warnings_are_one_line_each(tmp_path):
     done = polymeans_here("fit", "x.csv", "-k", 2, "--quiet", "--json", folder=tmp_path)
     assert done.notes == ""
     assert json.loads(done.out)["sizes"] == [[3]]
+
+
+def test_info_names_its_only_argument(tmp_path):
+    check_error(polymeans_here("info", "missing", folder=tmp_path), "cannot read", "check MODEL")
+    (tmp_path / "rows.csv").write_text(CSV)
+    check_error(polymeans_here("info", "rows.csv", folder=tmp_path), "no model", "give MODEL")

@@ -83,3 +83,23 @@ def test_texts_beside_an_index(tmp_path):
 def test_many_columns_are_not_listed(tmp_path):
     pd.DataFrame(np.eye(30)).to_csv(tmp_path / "x.csv")
     check_error(polymeans_here("fit", "x.csv", "-k", 2, folder=tmp_path), "--columns 'A,B,...'")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_names_with_commas_and_quotes(ending, frame, tmp_path):
+    """Hints write them as --columns takes them."""
+    frame.columns = ["size, cm", 'the "other"']
+    names = '"size, cm","the ""other"""'
+    frame.to_csv(tmp_path / "idx.csv")
+    if ending == "csv":
+        frame.to_csv(tmp_path / "bare.csv", index=False)
+    else:
+        frame.to_parquet(tmp_path / "bare.parquet", index=False)
+    bare = f"bare.{ending}"
+    expected = labels(polymeans_here("fit", bare, "-k", 3, folder=tmp_path))
+    check_error(polymeans_here("fit", "idx.csv", "-k", 3, folder=tmp_path), f"--columns '{names}'")
+    for name in ("idx.csv", bare):
+        done = polymeans_here("fit", name, "-k", 3, "--columns", names, folder=tmp_path)
+        assert labels(done) == expected
+    done = polymeans_here("fit", bare, "-k", 3, "--columns", "x", folder=tmp_path)
+    check_error(done, "no column 'x'", 'columns are: "size, cm", "the ""other"""')

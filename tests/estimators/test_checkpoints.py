@@ -97,6 +97,36 @@ def test_a_killed_fit_goes_on(name, container, moments, tmp_path, monkeypatch):
         assert_same_bits(model, expected)
 
 
+@pytest.mark.parametrize("n_factors", ["auto", 3])
+def test_factors_go_on_with_the_turn_they_had_come_to(n_factors, tmp_path, monkeypatch):
+    """Every third update selects new supports, whichever process makes it."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 6)) + 2 * rng.integers(0, 3, (600, 1))
+    model = QuickKMeans(12, n_nonzeros=40, n_factors=n_factors, tol=0.0, random_state=0)
+    expected = clone(model).fit(X)
+    assert expected.n_iter_ > 4
+    for n_iterations in (1, 2, 3, 4):
+        folder = tmp_path / f"after {n_iterations}"
+        with monkeypatch.context() as patch:
+            kill_in_descent(patch, "0002.npz", n_iterations)
+            with pytest.raises(KilledError):
+                clone(model).fit(X, checkpoint=folder)
+        assert_same_bits(clone(model).fit(X, checkpoint=folder), expected)
+
+
+def kill_in_descent(monkeypatch, name, n_iterations):
+    """Let a fit die when a page was written so often."""
+    written, write = [], journals._write
+
+    def counted(path, content):
+        write(path, content)
+        written.append(path.name)
+        if written.count(name) == n_iterations:
+            raise KilledError
+
+    monkeypatch.setattr(journals, "_write", counted)
+
+
 def test_a_recorded_fit_is_the_same_as_another(tmp_path):
     expected = KMeans(8, random_state=0).fit(rows())
     assert_same_bits(KMeans(8, random_state=0).fit(rows(), checkpoint=tmp_path / "x"), expected)

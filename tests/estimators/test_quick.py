@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -329,3 +330,9 @@ def test_names_of_features_are_asked_for_once(digits):
     with pytest.warns(UserWarning, match="feature names") as said:
         model.predict(digits)
     assert len(said) == 1
+
+
+def test_warnings_point_at_the_call_of_fit():
+    with pytest.warns(ConvergenceWarning, match="duplicate points") as caught:
+        QuickKMeans(4, random_state=0).fit(np.ones((20, 3)))
+    assert [Path(one.filename).name for one in caught] == [Path(__file__).name]

@@ -144,3 +144,10 @@ def test_saving_changes_neither_the_model_nor_the_other_file(tmp_path):
     polymeans.save(model, tmp_path / "b")
     assert {key: id(value) for key, value in vars(model).items()} == state
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    model = KMeans(2, random_state=0).fit(np.eye(4))
+    with pytest.raises(FileNotFoundError, match="make it first") as caught:
+        polymeans.save(model, tmp_path / "missing" / "model.safetensors")
+    assert caught.value.filename == str(tmp_path / "missing")

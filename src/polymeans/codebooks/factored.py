@@ -27,9 +27,9 @@ _EMPTY_WEIGHT = 1e-3
 #: their squares) would come near to a light row's own squares and determine its entries.
 _LEAST_WEIGHT = 1e-12
 
-#: Function of (target, weights, factors) that returns better factors.
+#: Function of (target, weights, factors, calls before) that returns better factors.
 Update = Callable[
-    [NDArray[np.float64], NDArray[np.float64], list[sp.csr_array]], Sequence[sp.csr_array]
+    [NDArray[np.float64], NDArray[np.float64], list[sp.csr_array], int], Sequence[sp.csr_array]
 ]
 
 
@@ -66,10 +66,12 @@ class FactoredCodebook(TableCodebook):
     offset : ndarray of shape (n_features,)
         Common to all centroids, in the rows' coordinates.
     update : callable, default=None
-        ``update(target, weights, factors)`` gives factors that fit better, or as well. None: they
-        stay as they are.
+        ``update(target, weights, factors, n_updates)`` gives factors that fit better, or as well.
+        None: they stay as they are.
     centers : ndarray of shape (n_clusters, n_features), default=None
         The table, if it is at hand, in the rows' coordinates and dtype.
+    n_updates : int, default=0
+        Calls of ``update`` so far.
     """
 
     #: A centroid cannot be put onto a row without the others, so the objective could rise.
@@ -84,10 +86,11 @@ class FactoredCodebook(TableCodebook):
         offset: NDArray[Any],
         update: Update | None = None,
         centers: NDArray[Any] | None = None,
+        n_updates: int = 0,
     ) -> None:
         super().__init__(frame, (factors[0].shape[0], factors[-1].shape[1]))
         self.offset = offset.astype(frame.dtype).astype(np.float64)
-        self.update = update
+        self.update, self.n_updates = update, n_updates
         self.factors = self._rounded(factors)
         if centers is None:
             centers = multiplied_out(self.factors, self.offset, self.dtype)
@@ -140,7 +143,8 @@ class FactoredCodebook(TableCodebook):
             return np.zeros(self.n_clusters)
         weights = balanced_weights(statistics.mass)
         target = self.means(statistics) - self.offset
-        factors = self._rounded(self.update(target, weights, self.factors))
+        factors = self._rounded(self.update(target, weights, self.factors, self.n_updates))
+        self.n_updates += 1
         centers = multiplied_out(factors, self.offset, self.dtype)
         if not self.cost(statistics, centers) < self.cost(statistics):
             return np.zeros(self.n_clusters)
@@ -159,9 +163,10 @@ class FactoredCodebook(TableCodebook):
         return [*self.factors[:-1], (last * frame.unit).astype(self.dtype)]
 
     def state(self) -> State:
-        """Factors, offset and table; how factors follow the means is not part of it."""
+        """Factors, offset and table; of how factors follow the means only how often they did."""
         state: State = {
             "n_factors": len(self.factors),
+            "n_updates": self.n_updates,
             "offset": self.offset,
             "centers": self.centers,
             "squared_norms": self.squared_norms,
@@ -182,6 +187,7 @@ class FactoredCodebook(TableCodebook):
         codebook = cls.__new__(cls)
         codebook._begin(state["centers"].dtype, state["rank"], state["centers"].shape)
         codebook.offset, codebook.update = state["offset"], update
+        codebook.n_updates = int(state["n_updates"])
         codebook.factors = [
             sp.csr_array(
                 (state[f"data{q}"], state[f"indices{q}"], state[f"indptr{q}"]),

@@ -63,12 +63,17 @@ def read(options: Namespace) -> tuple[Any, Recipe]:
         return loaded.model, Recipe.from_parts(loaded.recipe, int(loaded.model.n_features_in_))
     except ModelFileError as error:
         raise CommandError(
-            str(error), "give --model a file that polymeans fit has written"
+            str(error), f"give {_option(options)} a file that polymeans fit has written"
         ) from None
     except OSError as error:
         raise CommandError(
-            f"cannot read {options.model}: {error.strerror}", "check --model"
+            f"cannot read {options.model}: {error.strerror}", f"check {_option(options)}"
         ) from None
+
+
+def _option(options: Namespace) -> str:
+    """What a model is given as: ``info`` has nothing else, other commands also have rows."""
+    return "--model" if hasattr(options, "data") else "MODEL"
 
 
 @contextmanager

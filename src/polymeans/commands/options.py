@@ -1,7 +1,10 @@
 """Options that several commands have, and the values they take."""
 
 import argparse
+import csv
+import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +42,12 @@ def count(text: str) -> int:
 
 def sizes(text: str) -> tuple[int, ...]:
     """Whole numbers with commas between them, such as ``4,5``."""
-    return tuple(count(part.strip()) for part in text.replace("x", ",").split(","))
+    try:
+        return tuple(count(part.strip()) for part in text.replace("x", ",").split(","))
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not whole numbers of at least 1 with commas between them, such as 4,5"
+        ) from None
 
 
 def numbers(text: str) -> range | tuple[int, ...]:
@@ -54,11 +62,27 @@ def numbers(text: str) -> range | tuple[int, ...]:
 
 
 def names(text: str) -> list[str]:
-    """Names of columns with commas between them."""
-    found = [name.strip() for name in text.split(",") if name.strip()]
+    """Names of columns with commas between them; a name with a comma is in double quotes."""
+    parts = next(csv.reader([text], skipinitialspace=True), [])
+    found = [name.strip() for name in parts if name.strip()]
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} names no column")
+    twice = next((name for i, name in enumerate(found) if name in found[:i]), None)
+    if twice is not None:
+        raise argparse.ArgumentTypeError(f"{text!r} names column {twice!r} twice")
     return found
+
+
+def quoted(name: str) -> str:
+    """The name of a column as :func:`names` reads it."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([name])
+    return line.getvalue()
+
+
+def some_names(known: Sequence[str]) -> str:
+    """Names of columns for a hint, not too many."""
+    return ", ".join(map(quoted, known[:12])) + (", ..." if len(known) > 12 else "")
 
 
 def n_bytes(text: str) -> int:

@@ -1,5 +1,6 @@
 """Files that are there completely or not at all."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -35,6 +36,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(target, "wb") as file:  # a folder is an error here
             yield file
         return
+    if not target.parent.is_dir():  # opening would name the temporary file
+        raise FileNotFoundError(
+            errno.ENOENT, "there is no such folder, make it first", str(target.parent)
+        )
     unfinished = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
     try:
         # Plain writes and no memory map: of a full disk they say so, where a map ends the process.

@@ -1,7 +1,9 @@
 """Updates of factors whose target changes little by little, as cluster means do in Lloyd's loop.
 
-Each class is called with the target, the weights of its rows and the present factors, and returns
-factors that fit at least as well within its budget of non-zeros.
+Each class is called with the target, the weights of its rows, the present factors and the number of
+calls before, and returns factors that fit at least as well within its budget of non-zeros. It keeps
+nothing between calls: who calls it counts them, so that a fit that goes on from a checkpoint takes
+the turn that an uninterrupted one takes.
 """
 
 from collections.abc import Sequence
@@ -34,10 +36,13 @@ class PairUpdate:
 
     def __init__(self, n_nonzeros: int) -> None:
         self.n_nonzeros = n_nonzeros
-        self.n_calls = 0
 
     def __call__(
-        self, target: NDArray[np.float64], weights: NDArray[np.float64], factors: Sequence[Any]
+        self,
+        target: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        factors: Sequence[Any],
+        n_calls: int,
     ) -> list[Any]:
         """Better factors."""
         threads = running_threads()
@@ -46,12 +51,11 @@ class PairUpdate:
         left, right = (factor.toarray().astype(np.float64) for factor in factors)
         pair = Pair(left * roots, np.ascontiguousarray(right.T))
         error = refit_pair(pair, goal, threads, max_sweeps=_SWEEPS)
-        if self.n_calls % _RESELECT_EVERY == 0 and error > 0:
+        if n_calls % _RESELECT_EVERY == 0 and error > 0:
             pair, _ = select_supports(
                 pair, goal, self.n_nonzeros, threads, n_rounds=_ROUNDS, shares=_SHARES
             )
             refit_pair(pair, goal, threads, max_sweeps=_SWEEPS)
-        self.n_calls += 1
         return [to_csr(pair.left / roots), to_csr(pair.right.T)]
 
 
@@ -65,21 +69,23 @@ class ChainUpdate:
 
     def __init__(self, n_nonzeros: int) -> None:
         self.n_nonzeros = n_nonzeros
-        self.n_calls = 0
 
     def __call__(
-        self, target: NDArray[np.float64], weights: NDArray[np.float64], factors: Sequence[Any]
+        self,
+        target: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        factors: Sequence[Any],
+        n_calls: int,
     ) -> list[Any]:
         """Better factors."""
         from polymeans.factorization.chain_refit import refit
         from polymeans.factorization.chain_selection import prune_and_grow
 
         fitted = refit(target, factors, weights=weights, max_sweeps=_SWEEPS)
-        if self.n_calls % _RESELECT_EVERY == 0 and fitted.errors[-1] > 0:
+        if n_calls % _RESELECT_EVERY == 0 and fitted.errors[-1] > 0:
             fitted = prune_and_grow(
                 target, fitted.factors, self.n_nonzeros, weights=weights, n_rounds=_ROUNDS
             )
-        self.n_calls += 1
         return list(fitted.factors)
 
 
@@ -98,7 +104,11 @@ class PalmUpdate:
         self.max_iter = max_iter
 
     def __call__(
-        self, target: NDArray[np.float64], weights: NDArray[np.float64], factors: Sequence[Any]
+        self,
+        target: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        factors: Sequence[Any],
+        n_calls: int,
     ) -> list[Any]:
         """Better factors."""
         from polymeans.factorization.palm4msa import palm4msa

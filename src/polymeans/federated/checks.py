@@ -19,6 +19,7 @@ class Announcement:
     is_sparse: bool
     values: TermRange | None = None  #: of its values, in the engine's unit
     weights: TermRange | None = None
+    columns: tuple[str, ...] = ()  #: names of all features; empty: they have none
 
     @property
     def kind(self) -> tuple[int, str, bool]:
@@ -33,7 +34,13 @@ class Announcement:
         dtype = reply.get("dtype")
         if dtype not in ("float32", "float64"):
             raise InvalidMessageError(f"its dtype is {dtype!r}")
-        return cls(n_samples, n_features, str(dtype), bool(reply.get("is_sparse")))
+        columns = reply.get("columns", [])
+        if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+            raise InvalidMessageError("names of its columns are no texts")
+        if columns and len(columns) != n_features:
+            raise InvalidMessageError(f"it has {len(columns)} names for {n_features} features")
+        is_sparse = bool(reply.get("is_sparse"))
+        return cls(n_samples, n_features, str(dtype), is_sparse, columns=tuple(columns))
 
 
 def check_step(layout: Layout, totals: Totals, said: Announcement) -> None:
@@ -72,6 +79,21 @@ def common_kind(announced: dict[str, Announcement]) -> tuple[int, str, bool]:
     """Width, dtype and container of most sites; of the first by name among equals."""
     kinds = [announced[name].kind for name in sorted(announced)]
     return max(kinds, key=kinds.count)
+
+
+def common_columns(announced: dict[str, Announcement]) -> tuple[str, ...]:
+    """Names of columns at most sites that have any; of the first by name among equals."""
+    found = [announced[name].columns for name in sorted(announced) if announced[name].columns]
+    return max(found, key=found.count, default=())
+
+
+def describe_columns(columns: tuple[str, ...], common: tuple[str, ...]) -> str:
+    """In what names of columns differ from those of other sites."""
+    number = next(i for i, pair in enumerate(zip(columns, common)) if pair[0] != pair[1])
+    return (
+        f"its column {number} is {columns[number]!r}, that of others {common[number]!r}: names and "
+        "their order must be the same"
+    )
 
 
 def describe(kind: tuple[int, str, bool]) -> str:

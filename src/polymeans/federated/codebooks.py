@@ -44,7 +44,7 @@ def codebook_message(codebook: BaseCodebook) -> Message:
     elif isinstance(codebook, L1Codebook):
         state = _without_zeros(state, codebook)
     elif isinstance(codebook, FactoredCodebook):
-        for name in ("centers", "squared_norms", "rank"):
+        for name in ("centers", "squared_norms", "rank", "n_updates"):
             del state[name]
     own = {
         name: value.copy() if isinstance(value, np.ndarray) else value

@@ -9,7 +9,13 @@ import numpy as np
 
 from polymeans.core.frame import MeasuredFrame
 from polymeans.federated import masks
-from polymeans.federated.checks import Announcement, common_kind, describe
+from polymeans.federated.checks import (
+    Announcement,
+    common_columns,
+    common_kind,
+    describe,
+    describe_columns,
+)
 from polymeans.federated.frames import frame_message
 from polymeans.federated.messages import (
     InvalidMessageError,
@@ -185,11 +191,21 @@ class Coordinator:
                 other = describe(self.announced[name].kind)
                 self._refuse(name, f"it has {other}, others {describe(kind)}")
                 del self.announced[name]
+        common = common_columns(self.announced)
+        for name, said in sorted(self.announced.items()):
+            if said.columns and said.columns != common:
+                self.exclude(name, describe_columns(said.columns, common))
         self._require(len(self.announced))
         if self.secure:
             self._agree_on_masks()
         n_samples = sum(said.n_samples for said in self.announced.values())
         return kind[0], np.dtype(kind[1]), kind[2], n_samples
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the features, if all sites of the run have said them; else empty."""
+        known = {said.columns for said in self.announced.values()}
+        return known.pop() if len(known) == 1 else ()
 
     def _said(self, name: str, reply: Message) -> Announcement:
         if bool(reply.get("secure")) != self.secure:

@@ -37,8 +37,9 @@ from polymeans.federated.totals import Layout, Totals, totals_of_rows
 
 
 def announce(site: Site, request: Message) -> Message:
-    """How many rows of which kind there are."""
-    return {
+    """How many rows of which kind there are, and what their columns are called."""
+    names: Message = {"columns": site.columns} if site.columns else {}
+    return names | {
         "n_samples": site.n_samples,
         "n_features": int(site.rows.shape[1]),
         "dtype": site.rows.dtype.name,

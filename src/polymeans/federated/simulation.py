@@ -1,13 +1,14 @@
 """Federated runs in one process: sites are objects, messages are handed over."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from polymeans._validation import check_choice, check_integer, check_seed
+from polymeans._validation import check_choice, check_integer, check_seed, shown
 from polymeans.federated.coordinator import Coordinator
 from polymeans.federated.messages import Message
 from polymeans.federated.privacy import Privacy
@@ -140,9 +141,10 @@ def simulate(
     ----------
     estimator : KMeans, KhatriRaoKMeans, L1KMeans or QuickKMeans
         Its parameters; it is not changed. "local": KMeans (Euclidean) and KhatriRaoKMeans.
-    sites : sequence of arrays, CSR matrices, (rows, weights) or Site
-        Rows of each site. They are named "site-0", "site-1", ... unless they are
-        :class:`~polymeans.federated.Site`, which have names and rules of their own.
+    sites : sequence of arrays, frames, CSR matrices, (rows, weights) or Site
+        Rows of each site; columns of frames must have the same names in the same order. Sites are
+        named "site-0", "site-1", ... unless they are :class:`~polymeans.federated.Site`, which have
+        names and rules of their own.
     method : {"exact", "local"}, default="exact"
         See above.
     rounds : int or None, default=None
@@ -192,6 +194,11 @@ def simulate(
     check_integer("min_sites", min_sites, 1)
     if rounds is not None:
         check_integer("rounds", rounds, 1)
+    if isinstance(sites, Mapping):
+        raise TypeError(
+            "sites must be a sequence of the rows of each site, got a mapping. Pass [Site(name, "
+            "rows) for name, rows in sites.items()], or list(sites.values())."
+        )
     if len(sites) == 0:
         raise ValueError("sites is empty. Give the rows of one site at least.")
     rng = check_seed(random_state)
@@ -279,21 +286,46 @@ def run_federated(
     from polymeans.federated.noisy import fit_privately
 
     check_choice("method", method, METHODS)
+    _check_estimator(estimator)
     if method == "local":
         if privacy is not None or coordinator.secure:
             raise ValueError(
                 'method="local" sends means of single sites, which neither masks nor noise are '
                 'made for. Use method="exact".'
             )
-        return fit_locally(estimator, coordinator, rounds=rounds, as_published=as_published)
+        model = fit_locally(estimator, coordinator, rounds=rounds, as_published=as_published)
+        return _with_names(model, coordinator)
     if as_published:
         raise ValueError(
             f'as_published=True is about method="local", got method={method!r}. '
             "Change one of the two."
         )
     if privacy is not None:
-        return fit_privately(estimator, coordinator, privacy)
-    return fit_exactly(estimator, coordinator, start=start, rounds=rounds)
+        return _with_names(fit_privately(estimator, coordinator, privacy), coordinator)
+    model = fit_exactly(estimator, coordinator, start=start, rounds=rounds)
+    return _with_names(model, coordinator)
+
+
+def _check_estimator(estimator: Any) -> None:
+    """Raise unless sums of rows are all that an estimator needs of them."""
+    from polymeans.khatri_rao import KhatriRaoKMeans
+    from polymeans.kmeans import KMeans
+    from polymeans.l1 import L1KMeans
+    from polymeans.quick import QuickKMeans
+
+    if not isinstance(estimator, KMeans | KhatriRaoKMeans | L1KMeans | QuickKMeans):
+        raise TypeError(
+            "estimator must be KMeans, KhatriRaoKMeans, L1KMeans or QuickKMeans, got "
+            f"{shown(estimator)}. Others need more of the rows than sums."
+        )
+
+
+def _with_names(model: Any, coordinator: Coordinator) -> Any:
+    """A model that knows the names of its features, if all sites have said them."""
+    columns = coordinator.columns
+    if columns:
+        model.feature_names_in_ = np.array(columns, dtype=object)
+    return model
 
 
 def _site(name: str, part: Any, rules: Rules, seed: int) -> Site:

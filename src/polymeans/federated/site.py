@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans._validation import check_integer, check_weights
+from polymeans._validation import check_integer, check_weights, errors_that_name
+from polymeans.blocks.frames import names_of
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.rows import Rows, is_csr
 from polymeans.core.sparse_structure import checked_matrix
@@ -86,8 +87,8 @@ class Site:
     ----------
     name : str
         Never changes in a run; no other site has it.
-    rows : ndarray or CSR of shape (n_samples, n_features)
-        They stay here.
+    rows : ndarray, frame or CSR of shape (n_samples, n_features)
+        They stay here. The names of a frame's columns do not: the server compares them.
     weights : array-like of shape (n_samples,), default=None
         None: all are one.
     rules : Rules, default=Rules()
@@ -125,6 +126,7 @@ class Site:
     def __post_init__(self) -> None:
         if "/" in self.name or "|" in self.name or not self.name:
             raise ValueError(f"name={self.name!r} should be a non-empty text without / and |.")
+        self.columns = _columns(self.rows)
         self.rows = _checked_rows(self.rows, self.name)
         checked = check_weights(self.weights, self.rows)
         if self.rules.privacy is not None:
@@ -286,4 +288,14 @@ class Site:
 
 def _checked_rows(rows: Any, name: str) -> Rows:
     """Rows of float32 or float64 without missing values."""
-    return checked_matrix(rows, f"rows of {name}", order="C", ensure_min_samples=1)
+    what = f"rows of {name}"
+    with errors_that_name(what):
+        made: Rows = checked_matrix(rows, what, order="C", ensure_min_samples=0)
+    if made.shape[0] == 0:
+        raise ValueError(f"There are no {what}. Leave the site out: it would add nothing.")
+    return made
+
+
+def _columns(rows: Any) -> list[str]:
+    """Names of the columns of a frame, if all are texts; else an empty list."""
+    return list(names_of(rows) or ()) if hasattr(rows, "columns") else []

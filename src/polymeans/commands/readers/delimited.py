@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polymeans.commands.errors import CommandError
+from polymeans.commands.options import some_names
 from polymeans.commands.readers.collecting import Collector
 from polymeans.commands.readers.table import Request, Table
 from polymeans.commands.readers.unnamed import refuse_unnamed
@@ -106,8 +107,9 @@ class _Parser:
 
     def _find(self, column: str) -> int:
         if column not in self.names:
-            shown = ", ".join(self.names[:12]) + (", ..." if len(self.names) > 12 else "")
-            raise CommandError(f"{self.name} has no column {column!r}", f"columns are: {shown}")
+            raise CommandError(
+                f"{self.name} has no column {column!r}", f"columns are: {some_names(self.names)}"
+            )
         return self.names.index(column)
 
     def take(self, records: list[list[str]], lines: list[int]) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from polymeans.commands.errors import CommandError
+from polymeans.commands.options import some_names
 from polymeans.commands.readers.arrays import held_or_blocks
 from polymeans.commands.readers.table import Request, Table
 from polymeans.commands.readers.unnamed import refuse_unnamed
@@ -36,8 +37,9 @@ def read_parquet(path: str, name: str, request: Request) -> Table:
     aside = [column for column in (request.text, request.beside) if column is not None]
     for column in [*(request.columns or []), *aside]:
         if column not in schema.names:
-            shown = ", ".join(schema.names[:12]) + (", ..." if len(schema.names) > 12 else "")
-            raise CommandError(f"{name} has no column {column!r}", f"columns are: {shown}")
+            raise CommandError(
+                f"{name} has no column {column!r}", f"columns are: {some_names(schema.names)}"
+            )
     refuse_unnamed(schema.names, name, request)
     table = Table(
         texts=_texts(parquet, path, name, request.text),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from polymeans.commands.errors import CommandError
+from polymeans.commands.options import quoted
 from polymeans.commands.readers.table import Request
 
 #: What pandas makes of an index without a name: an empty name in csv files, which it reads as
@@ -33,7 +34,7 @@ def refuse_unnamed(names: Sequence[str], name: str, request: Request) -> None:
         return
     what = f"is called {names[found]!r}" if names[found] else "has no name"
     others = [one for one in names if not _INDEX.fullmatch(one)]
-    listed = ",".join(others) if len(others) <= _MOST_LISTED else "A,B,..."
+    listed = ",".join(map(quoted, others)) if len(others) <= _MOST_LISTED else "A,B,..."
     raise CommandError(
         f"{name}: column {found + 1} {what}, like the row numbers that pandas writes",
         f"choose the others with --columns {listed!r}, write the file with index=False, or give "
