@@ -36,8 +36,9 @@ def loader_of(X, **options):
         lambda X: X.astype(np.float32),
         np.asfortranarray,
         lambda X: loader_of(X, batch_size=7, shuffle=True),
+        lambda X: loader_of(X).dataset,
     ],
-    ids=["csr_array", "csr_matrix", "frame", "float32", "fortran", "loader"],
+    ids=["csr_array", "csr_matrix", "frame", "float32", "fortran", "loader", "data set"],
 )
 @pytest.mark.parametrize("model", quick_models(), ids=lambda model: type(model).__name__)
 def test_containers_give_the_labels_of_arrays(model, container):

@@ -1,5 +1,6 @@
 """What save refuses, and that files are there completely or not at all."""
 
+import io
 import os
 import resource
 import stat
@@ -151,3 +152,10 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="make it first") as caught:
         polymeans.save(model, tmp_path / "missing" / "model.safetensors")
     assert caught.value.filename == str(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("path", [None, io.BytesIO(), 3], ids=["None", "buffer", "number"])
+def test_a_path_is_the_name_of_a_file(path):
+    for call in (lambda: polymeans.save(KMeans(3).fit(X), path), lambda: polymeans.load(path)):
+        with pytest.raises(TypeError, match="path must be the name of a file"):
+            call()

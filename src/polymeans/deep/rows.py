@@ -14,7 +14,7 @@ import torch
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from polymeans._rows import is_blocks, is_dask
 from polymeans._validation import check_rows, match_features, shown
@@ -242,11 +242,13 @@ def rows_for(estimator: Any, X: Any, dtype: torch.dtype, *, reset: bool) -> RowS
     Parameters
     ----------
     estimator : estimator
-    X : array-like, CSR rows, Blocks or DataLoader
+    X : array-like, CSR rows, Blocks, DataLoader or Dataset
     dtype : torch.dtype
     reset : bool
         Whether the estimator gets to know the features now.
     """
+    if isinstance(X, Dataset):
+        X = DataLoader(X)
     if isinstance(X, DataLoader):
         loader = LoaderRows(X, dtype)
         match_features(estimator, loader.n_features, None, reset)

@@ -292,7 +292,9 @@ class Coordinator:
         last = self.rounds[-1]
         raise TooFewSitesError(
             f"Round {last.number} ({kind}): {len(last.present)} sites gave an answer that counts, "
-            f"min_sites={self.min_sites}. Absent: {last.absent}; refused: {last.refused}."
+            f"min_sites={self.min_sites}. Absent: {last.absent}; refused: {last.refused}. Remove "
+            "the reasons given, wait for the sites that are absent, or lower min_sites; with init "
+            "as an array, sites are not asked for a start."
         )
 
     def ask_again(

@@ -168,6 +168,15 @@ class LoadedModel:
     format_version: int
 
 
+def check_path(path: Any) -> None:
+    """Refuse what is no name of a file."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"path must be the name of a file, as str or pathlib.Path, got {shown(path)}. "
+            "pickle.dumps keeps a model in memory."
+        )
+
+
 def save_with_recipe(
     model: Any, path: Path, recipe: Parts | None = None, labels: bool = True
 ) -> None:
@@ -181,6 +190,7 @@ def save_with_recipe(
         Arrays and values that the command line keeps with its models.
     labels : bool, default=True
     """
+    check_path(path)
     name = type(model).__name__
     if name not in REGISTRY or type(model) is not class_named(name):
         raise TypeError(
@@ -249,6 +259,7 @@ def read_model(path: Path, **given: Any) -> LoadedModel:
     -------
     LoadedModel
     """
+    check_path(path)
     arrays, texts = read_arrays(path)
     version, content = _content(texts, path)
     if texts.get("digest") != digest(arrays, texts):
