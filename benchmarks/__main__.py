@@ -95,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.name == "all":
         return _run_all(sys.argv[1:] if argv is None else argv)
     module = importlib.import_module("benchmarks." + options.name.replace("-", "_"))
-    report = Report(options.name, options.out, options.only or options.area)
+    report = Report(options.name, options.out, options.only, options.area)
     try:
         module.run(options, report)
     except MissingRequirementError as missing:

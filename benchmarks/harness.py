@@ -161,8 +161,8 @@ def compete(
 class Report:
     """Collects tables; prints them as they come, saves them as JSON."""
 
-    def __init__(self, name: str, folder: Path, only: str = "") -> None:
-        self.name, self.folder, self.only = name, folder, only
+    def __init__(self, name: str, folder: Path, only: str = "", area: str = "") -> None:
+        self.name, self.folder, self.only, self.area = name, folder, only, area
         self.tables: list[dict[str, Any]] = []
         self.run = record.provenance()
         print(f"# {name}\n{machine(self.run)}\n", flush=True)
@@ -190,7 +190,7 @@ class Report:
     def save(self) -> None:
         """Write everything to ``folder/name.json``."""
         path = self.folder / f"{self.name}.json"
-        record.store(path, self.name, self.run, self.tables, self.only)
+        record.store(path, self.name, self.run, self.tables, self.only, self.area)
         print(f"written: {path}")
 
 

@@ -94,7 +94,12 @@ def provenance() -> dict[str, Any]:
 
 
 def store(
-    path: Path, name: str, run: dict[str, Any], tables: list[dict[str, Any]], only: str = ""
+    path: Path,
+    name: str,
+    run: dict[str, Any],
+    tables: list[dict[str, Any]],
+    only: str = "",
+    area: str = "",
 ) -> None:
     """Write the tables of a run to a file.
 
@@ -112,9 +117,11 @@ def store(
         Which cases were run. If the file exists, tables of these cases, which have the text in
         their titles, replace those of the same titles there, and others stay. All cases: the file
         is replaced.
+    area : str
+        Which block of the benchmark was run. All its tables replace those of the same titles.
     """
     runs: list[dict[str, Any]] = []
-    if only and path.exists():
+    if (only or area) and path.exists():
         runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
         tables = [table for table in tables if only in table["title"]]
         new = {table["title"] for table in tables}

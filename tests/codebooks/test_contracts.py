@@ -237,3 +237,11 @@ def test_what_a_runner_cannot_give_is_refused_before_any_work():
     )
     with pytest.raises(TypeError, match="products"):
         descend(runner, codebook)
+
+
+@pytest.mark.parametrize("kind", [AdditiveCodebook, MultiplicativeCodebook])
+def test_protocentroids_that_are_no_numbers_are_refused_before_a_kernel_compares_rows(kind):
+    protocentroids = np.ones((5, 3), dtype=np.float32)
+    protocentroids[4, 2] = np.inf
+    with pytest.raises(ValueError, match="are no finite numbers"):
+        kind(protocentroids, (3, 2))

@@ -190,5 +190,7 @@ def test_a_run_is_stored_with_its_machine_and_cases_are_replaced_one_by_one(tmp_
     record.store(path, "some", run, [table("iris", 1.0), table("digits", 2.0), table("all", 1.5)])
     record.store(path, "some", run, [table("iris", 3.0), table("all", 3.0)], only="iris")
     assert titles(path) == [("digits", 2.0), ("all", 1.5), ("iris", 3.0)]
+    record.store(path, "some", run, [table("wine", 5.0)], area="elsewhere")
+    assert [title for title, _ in titles(path)] == ["digits", "all", "iris", "wine"]
     record.store(path, "some", run, [table("iris", 4.0)])
     assert titles(path) == [("iris", 4.0)]

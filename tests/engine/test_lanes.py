@@ -145,3 +145,18 @@ def test_relocated_rows_lose_their_gaps():
     for other in models[1:]:
         assert (models[0].labels_ == other.labels_).all()
         assert models[0].inertia_ == other.inertia_
+
+
+@pytest.mark.parametrize("assigner", [LaneLloyd, DenseLloyd])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_labels_are_those_of_centroids_even_where_no_score_is_a_number(assigner, dtype):
+    X = np.random.default_rng(0).normal(size=(70, 4)).astype(dtype)
+    with Threads(1):
+        block = LocalRunner(X, np.ones(len(X))).block
+        book = make_codebook(block.frame, np.full((5, 4), np.nan, dtype=dtype))
+        labels = np.full(len(X), -1, dtype=np.int32)
+        with np.errstate(invalid="ignore"):
+            assigner(block, 5).assign_with_gaps(book, labels, np.empty(len(X), dtype=np.float32))
+    named = np.where(labels < 0, -1 - labels, labels)  # contested labels are marked by their signs
+    assert named.min() >= 0
+    assert named.max() < 5

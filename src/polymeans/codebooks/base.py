@@ -69,6 +69,14 @@ class Table(CentersTable, NumeratorsTable, Protocol):
     """
 
 
+def not_finite(kind: str) -> ValueError:
+    """What is raised before kernels would compare rows with numbers that are infinite or NaN."""
+    return ValueError(
+        f"Centroids of {kind} are no finite numbers: values of X, or of a given start, are too "
+        "large to be squared or multiplied. Divide them by the largest one."
+    )
+
+
 @dataclass(frozen=True)
 class WholeCentroids:
     """Centroids, or what they are made of, with features that no (sparse) row has."""

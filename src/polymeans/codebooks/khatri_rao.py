@@ -19,7 +19,14 @@ from polymeans.codebooks.aggregation import (
     scale_later_sets,
     split,
 )
-from polymeans.codebooks.base import BaseCodebook, Centroids, State, Totals, WholeCentroids
+from polymeans.codebooks.base import (
+    BaseCodebook,
+    Centroids,
+    State,
+    Totals,
+    WholeCentroids,
+    not_finite,
+)
 from polymeans.codebooks.dense import table_inertia
 from polymeans.codebooks.multiplicative import feature_blocks, sweep_block
 from polymeans.core.frame import CANCELLED, Frame
@@ -68,6 +75,8 @@ class GridCodebook(BaseCodebook[Totals]):
         full: NDArray[np.float64] | None = None,
         for_sparse_rows: bool = False,
     ) -> None:
+        if not np.isfinite(protocentroids).all():  # starts may be beyond the rows' dtype
+            raise not_finite(type(self).__name__)
         self.protocentroids = protocentroids
         self._sizes = tuple(int(h) for h in sizes)
         self.n_features = protocentroids.shape[1]

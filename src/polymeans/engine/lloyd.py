@@ -13,7 +13,7 @@ from typing import Any, Generic
 import numpy as np
 from numpy.typing import NDArray
 
-from polymeans.codebooks.base import BaseCodebook, Centroids, Kind
+from polymeans.codebooks.base import BaseCodebook, Centroids, Kind, not_finite
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.statistics import Statistics
 from polymeans.engine.journal import DescentRecord, copied_state, repeat_labels
@@ -236,11 +236,7 @@ def _advance(
     if refit:
         inertia, drift = codebook.advance(statistics, measure)
         if np.isnan(drift).any():
-            raise ValueError(
-                f"Centroids of {type(codebook).__name__} are no longer finite numbers: values of "
-                "X, or of a given start, are too large to be squared or multiplied. Divide them by "
-                "the largest one."
-            )
+            raise not_finite(type(codebook).__name__)
         runner.follow(codebook, drift)
     else:
         inertia, drift = codebook.inertia(statistics), np.zeros(codebook.n_clusters)

@@ -249,6 +249,7 @@ def assign_all(
         for b in range(m):
             best[b] = np.inf
             second[b] = np.inf
+            lane_of[b] = 0  # of a centroid, even where no score is a number
         for p in range(n_panels):
             for b in range(0, m, MOST_ROWS):
                 n_rows = take_rows(tile, b, m - 1)

@@ -121,6 +121,7 @@ def _scan_lines(panels, n_lines, at_once, buffers):
         for r in range(16):
             buffers.best[q, r] = np.inf
             buffers.second[q, r] = np.inf
+            buffers.lane[q, r] = 0  # a label, even where no score is a number
     for begin in range(0, n_groups, at_once):
         end = min(begin + at_once, n_groups)
         for q in range(0, n_lines, 2):
