@@ -14,6 +14,7 @@ Both can be added to each other in any order, so rows may be cut into blocks at 
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import frexp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +48,8 @@ class TermRange:
         """Terms are multiples of two to the second number, and less than two to the first."""
         if self.largest == 0.0:
             return 1, 0
-        lowest = int(np.frexp(self.smallest)[1]) - (24 if self.narrow else 53)
-        return int(np.frexp(self.largest)[1]), max(lowest, -1074)
+        lowest = frexp(self.smallest)[1] - (24 if self.narrow else 53)
+        return frexp(self.largest)[1], max(lowest, -1074)
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Ladder:
         A rung with unit u holds totals up to ``2**53 u``, that is ``2**b`` terms below
         ``2**(53 - b) u``.
         """
-        room = 53 - max(2, int(np.ceil(np.log2(max(n_terms, 1)))))
+        room = 53 - max(2, (max(int(n_terms), 1) - 1).bit_length())
         units = []
         for top, bottom in segments:
             while True:
@@ -146,7 +147,8 @@ class ExactSum:
         """
         from polymeans.kernels.exact import N_BINS, add_products_to_bins
 
-        weights = np.broadcast_to(np.float64(1.0), values.shape) if weights is None else weights
+        if weights is None:
+            weights = np.broadcast_to(np.float64(1.0), values.shape)
 
         def add(part: tuple[int, int]) -> tuple[NDArray[np.int64], bool]:
             bins = np.zeros(N_BINS, dtype=np.int64)
@@ -154,6 +156,8 @@ class ExactSum:
 
         threads = running_threads()
         parts = threads.map(add, threads.ranges(len(values), smallest=_SHARE))
+        if len(parts) == 1:
+            return cls(*parts[0])
         total = sum((bins for bins, _ in parts), np.zeros(N_BINS, dtype=np.int64))
         return cls(total, any(infinite for _, infinite in parts))
 

@@ -107,34 +107,34 @@ def measure(
     mass = float(survey.mass)
     mean = survey.totals.rounded(ladder) / mass
     square = float(survey.square)
-    frame = MeasuredFrame(
-        **vars(_frame(survey.n_samples, n_features, dtype, scaling, order)),
+    mean_seen = mean if order is None else mean[order]
+    reach = 1.0 if np.isfinite(square) else power_of_two_unit(survey.values.largest)
+    scaled = 0.0 if reach == 1.0 else float(placement.reduce(scaled_square, scaling, reach))
+    # Frames are made when all is known: in a fit of a hundred rows, making one is a noticeable part.
+    parts: dict[str, Any] = dict(
+        vars(_frame(survey.n_samples, n_features, dtype, scaling, order)),
         ladder=ladder,
         mass_ladder=_mass_ladder(placement, survey),
         mass=mass,
-        mean=mean if order is None else mean[order],
-        total_square=square,
-        spread=np.inf,
-        reach=1.0,
+        mean=mean_seen,
         n_stored=survey.n_stored,
         unweighted=survey.n_ones == survey.n_samples,
         n_directionless=survey.n_directionless,
     )
-    reach = 1.0 if np.isfinite(square) else power_of_two_unit(survey.values.largest)
-    scaled = 0.0 if reach == 1.0 else float(placement.reduce(scaled_square, scaling, reach))
     # float32 scores of rows far from the origin would drown in rounding: they are measured from
     # the mean where it is the larger part of the rows' length. Labels are exact for any shift.
     if order is None and not spherical and _is_far(placement, scaling, mean, square, mass):
-        frame = replace(frame, shift=mean.astype(dtype), shifted=True)
-        placement.see(frame)
+        parts |= {"shift": mean.astype(dtype), "shifted": True}
+        unknown = {"total_square": square, "spread": np.inf, "reach": 1.0}
+        placement.see(MeasuredFrame(**parts, **unknown))
         square = float(placement.reduce(total_square))
-    away = frame.mean - frame.origin
     if np.isfinite(square):
+        away = mean_seen - parts["shift"].astype(np.float64)
         reach, scaled = 1.0, square
     else:
-        away = frame.mean / reach
+        away = mean_seen / reach
     spread = max(0.0, scaled - mass * float(np.sum(away * away)))
-    frame = replace(frame, total_square=square, spread=spread, reach=reach)
+    frame = MeasuredFrame(**parts, total_square=square, spread=spread, reach=reach)
     placement.see(frame)
     if frame.cancels and np.isfinite(square):
         frame = replace(frame, spread=float(placement.reduce(inertia_about, _mean_of(frame))))

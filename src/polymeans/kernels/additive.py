@@ -10,7 +10,7 @@ from polymeans.kernels.least_squares import cholesky, solve_cholesky
 _RIDGE = 1e-9
 
 
-@kernel
+@kernel(allocates=True)
 def make_definite(
     system,  # INOUT (H, H) pair masses; OUT in units of the protocentroids' own mass
     sizes,  # IN  (p,)
@@ -48,7 +48,7 @@ def make_definite(
         first += sizes[q]
 
 
-@kernel
+@kernel(allocates=True)
 def refit_quickly(
     system,  # IN  (H, H) pair masses; used up
     sums,  # IN  (H, r) sums of the rows of each protocentroid; used up

@@ -29,7 +29,7 @@ def advance(digits, sizes, places):
         places[q] -= sizes[q]
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def first_cell(sizes):
     """Digits and places of cell 0, for ``advance``."""
     places = np.zeros(sizes.shape[0], dtype=np.int64)
@@ -38,7 +38,7 @@ def first_cell(sizes):
     return np.zeros(sizes.shape[0], dtype=np.int64), places
 
 
-@kernel
+@kernel(allocates=True)
 def pair_masses(
     masses,  # IN  (k,) of the cells
     sizes,  # IN  (p,)
@@ -59,7 +59,7 @@ def pair_masses(
             system[a, b] = system[b, a]
 
 
-@kernel
+@kernel(allocates=True)
 def member_sums(
     cells,  # IN  (k, r) sums of the rows of each cell
     sizes,  # IN  (p,)

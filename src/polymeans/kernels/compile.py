@@ -80,7 +80,11 @@ class InnerKernel(Kernel):
 
 
 def kernel(
-    function: Callable[..., Any] | None = None, *, inner: bool = False, **options: Any
+    function: Callable[..., Any] | None = None,
+    *,
+    inner: bool = False,
+    allocates: bool = False,
+    **options: Any,
 ) -> Any:
     """``numba.njit`` without the GIL, kept on disk until a source it is made from changes.
 
@@ -90,12 +94,17 @@ def kernel(
         Without it, a decorator is returned.
     inner : bool, default=False
         Only other kernels call it. Calling it from Python is an error.
+    allocates : bool, default=False
+        It makes arrays, or is given some by kernels that do. All others are compiled without
+        numba's counting of references: it takes two atomic operations for each row of a matrix that
+        is looked at, ten times as long as adding up a row of ten features.
     **options
         Of ``numba.njit``.
     """
     if function is None:
-        return lambda function: kernel(function, inner=inner, **options)
-    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
+        return lambda function: kernel(function, inner=inner, allocates=allocates, **options)
+    how = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": allocates}
+    options = how | options
     if inner:
         options["no_cpython_wrapper"] = True
     if not function.__module__.startswith("polymeans.kernels."):
@@ -123,7 +132,7 @@ def overload(function: Callable[..., Any], **options: Any) -> Any:
     **options
         Of ``numba.extending.overload``.
     """
-    how = {"no_cfunc_wrapper": True, **_pipeline(inner=True)}
+    how = {"no_cfunc_wrapper": True, "_nrt": False, **_pipeline(inner=True)}
     return extending.overload(function, jit_options=how, **options)
 
 

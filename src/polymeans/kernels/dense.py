@@ -78,7 +78,7 @@ def tile_buffers(dtype: np.dtype[Any]) -> Tile:
     )
 
 
-@kernel(inner=True)
+@kernel(inline="always", inner=True)
 def load_block(values, frame, lo, hi, block):
     """Rows lo:hi less the shift; the rows themselves where nothing is to be subtracted."""
     if not frame.shifted:

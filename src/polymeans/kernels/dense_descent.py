@@ -75,7 +75,7 @@ def _round_totals(totals, ladders, shifted, stale):
                 totals.sums[j, t] = rounded(own, t)
 
 
-@kernel
+@kernel(allocates=True)
 def descend_lanes(
     rows,  # IN  row container
     weights,  # IN  (n,)

@@ -141,7 +141,7 @@ def _score_again(again, values, g, sums):
     are read in order; a part has fewer roundings than the scores of a scan.
     """
     n_sums = 16 * values.shape[2]
-    flat = values[g].ravel()
+    flat = values[g].reshape(values.shape[1] * values.shape[2])
     for u in range(n_sums):
         sums[u] = 0.0
     for first in range(0, flat.shape[0], n_sums):
@@ -227,8 +227,9 @@ def label_gathered(rows, frame, book, panels, n_queued, at_once, labels, gaps, b
     queue, error = buffers.queue, frame.error
     height = rows.values.shape[1]
     _scan_lines(panels, (n_queued + 15) // 16, at_once, buffers)
-    best, second = buffers.best.ravel(), buffers.second.ravel()
-    lane, squares = buffers.lane.ravel(), buffers.squares.ravel()
+    n_lanes = buffers.best.size
+    best, second = buffers.best.reshape(n_lanes), buffers.second.reshape(n_lanes)
+    lane, squares = buffers.lane.reshape(n_lanes), buffers.squares.reshape(n_lanes)
     n_open = 0
     for b in range(n_queued):
         reach = reach_of(error, _norm(squares[b], height))

@@ -17,7 +17,7 @@ _ROUNDING = 1e-12
 _LEAST_GAIN = 1e-10
 
 
-@kernel
+@kernel(allocates=True)
 def exchange(points, weights, means, masses, sizes, inverse, labels, max_sweeps):
     """Sweep over the rows until none moves; all arrays but the first two change in place.
 

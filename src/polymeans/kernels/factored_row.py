@@ -5,7 +5,7 @@ import numpy as np
 from polymeans.kernels.compile import kernel
 
 
-@kernel(fastmath={"contract"})
+@kernel(fastmath={"contract"}, allocates=True)
 def row_product(
     heights,  # IN  the arrays of a FlatChain; passing them one by one takes less time
     starts,
@@ -38,7 +38,7 @@ def row_product(
     return source
 
 
-@kernel(fastmath={"contract"})
+@kernel(fastmath={"contract"}, allocates=True)
 def row_nearest(heights, starts, indices, values, x, offsets):
     """The c with the smallest ``offsets[c] - 2 (V x)_c``, the lowest among equals."""
     products = row_product(heights, starts, indices, values, x)
@@ -52,7 +52,7 @@ def row_nearest(heights, starts, indices, values, x, offsets):
     return label
 
 
-@kernel(fastmath={"contract", "reassoc"})
+@kernel(fastmath={"contract", "reassoc"}, allocates=True)
 def label_few(
     heights,  # IN  the arrays of a FlatChain, float64
     starts,

@@ -155,7 +155,7 @@ def distance_of_score(problem, score, i):
     return max(0.0, problem.squares[i] + 2.0 * np.float64(score))
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def relocate_unused(problem, workspace):
     """Give every unused protocentroid the row that adds most to the objective."""
     n = problem.points.shape[0]

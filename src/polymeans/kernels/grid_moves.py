@@ -112,7 +112,7 @@ def propose(theta, problem, q, i, digits, out):
         # Otherwise the quotient means nothing, and out keeps its value.
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def potential(theta, problem, workspace, q, vector, after, sample):
     """What the rows would cost if ``vector`` joined set q, ``after`` being their cost without."""
     sizes = problem.sizes
@@ -157,7 +157,7 @@ def potential(theta, problem, workspace, q, vector, after, sample):
     return total
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def place_vector(
     theta,  # INOUT
     problem,
@@ -201,7 +201,7 @@ def place_vector(
         theta[place, t] = chosen[t]
 
 
-@kernel
+@kernel(allocates=True)
 def swap_protocentroid(theta, problem, workspace, rank, seed):
     """Replace a protocentroid whose removal costs little, ``rank`` others less; worth two passes.
 
@@ -251,7 +251,7 @@ def add_noise(theta, sizes, strength):
         start += h
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def sum_softly(problem, workspace, temperature):
     """Masses and sums of all cells, to which rows belong the more the nearer they are."""
     n, r = problem.points.shape

@@ -8,7 +8,7 @@ from polymeans.kernels.grid_descent import assign_nearest, distance_of_score, pa
 from polymeans.kernels.grid_moves import place_vector
 
 
-@kernel
+@kernel(allocates=True)
 def spread_out(theta, problem, workspace, seed):
     """Protocentroids one after another, each making a centroid of a row far from all so far.
 

@@ -5,7 +5,7 @@ import numpy as np
 from polymeans.kernels.compile import kernel
 
 
-@kernel
+@kernel(allocates=True)
 def merge_clusters(
     means,  # INOUT (k, m) used up
     masses,  # INOUT (k,) rows of each cluster; all positive

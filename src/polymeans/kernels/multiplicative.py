@@ -41,7 +41,7 @@ def cell_sums(
             add_dense(values[i, first:last], weights[i], magics, rungs[labels[i]])
 
 
-@kernel
+@kernel(allocates=True)
 def sweep_products(
     sums,  # IN  (k, >= last - base) cell sums about the origin, from feature base on
     base,

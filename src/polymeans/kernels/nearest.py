@@ -48,7 +48,7 @@ class Outer(NamedTuple):
     rank: np.ndarray  # (D,) negative where no row has the feature
 
 
-@kernel
+@kernel(allocates=True)
 def label_exactly(
     rows,  # IN  row container
     norms,  # IN  (n,) row norms (CSR rows; of dense ones nothing is read)
@@ -242,13 +242,7 @@ def write_centroid(book, j, out):
 @overload(write_centroid)
 def _write_centroid(book, j, out):
     if is_kind(book, GridBook):
-
-        def write_combination(book, j, out):
-            centroid = grid_centroid(book, j)
-            for t in range(out.shape[0]):
-                out[t] = centroid[t]
-
-        return write_combination
+        return lambda book, j, out: _write_combination(book, j, out)
     if is_kind(book, Book):
 
         def write_quotient(book, j, out):
@@ -260,6 +254,13 @@ def _write_centroid(book, j, out):
         return write_quotient
 
 
+@kernel(inner=True, allocates=True)
+def _write_combination(book, j, out):
+    centroid = grid_centroid(book, j)
+    for t in range(out.shape[0]):
+        out[t] = centroid[t]
+
+
 def outer_entry(book, outer, j, t):
     """Entry of centroid j at feature t, which no row has."""
     raise RuntimeError("outer_entry is compiled")  # pragma: no cover
@@ -268,17 +269,18 @@ def outer_entry(book, outer, j, t):
 @overload(outer_entry)
 def _outer_entry(book, outer, j, t):
     if is_kind(book, GridBook):
-
-        def entry_of_combination(book, outer, j, t):
-            members = grid_members(book, j)
-            total = outer.entries[members[0], t]
-            for q in range(1, members.shape[0]):
-                total += outer.entries[members[q], t]
-            return total / outer.unit
-
-        return entry_of_combination
+        return lambda book, outer, j, t: _entry_of_combination(book, outer, j, t)
 
     def entry(book, outer, j, t):
         return np.float64(outer.entries[j, t]) / outer.unit if outer.present[j] else 0.0
 
     return entry
+
+
+@kernel(inner=True, allocates=True)
+def _entry_of_combination(book, outer, j, t):
+    members = grid_members(book, j)
+    total = outer.entries[members[0], t]
+    for q in range(1, members.shape[0]):
+        total += outer.entries[members[q], t]
+    return total / outer.unit

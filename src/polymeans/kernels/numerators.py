@@ -48,7 +48,7 @@ def n_feature_blocks(n_features: int) -> int:
 _CACHE_LINE = 64
 
 
-@kernel
+@kernel(allocates=True)
 def replace_sums(
     rows,  # IN  sparse row container
     weights,  # IN  (n,)
@@ -110,7 +110,7 @@ def replace_sums(
         cross[j] = _total(block_crosses)
 
 
-@kernel
+@kernel(allocates=True)
 def correct_sums(
     rows,  # IN  sparse row container
     weights,  # IN  (n,)
@@ -214,7 +214,7 @@ def _add_interleaved(rows, i, weight, magic, total, present):
             present[t // FEATURE_BLOCK] = True
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def block_products(
     fresh,  # IN  (a,)
     fresh_first,  # IN  where the block begins in it
@@ -316,7 +316,7 @@ def _fetch_block(typingctx, matrix, row, first):
     return signature, codegen
 
 
-@kernel
+@kernel(allocates=True)
 def compare_sums(
     rungs,  # IN  (k, n_rungs, d) sums on a ladder
     clusters,  # IN  clusters to look at

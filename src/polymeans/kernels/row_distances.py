@@ -28,7 +28,7 @@ _ROUNDINGS = 2.0**20
 _LEAST = 2.0**-900
 
 
-@kernel
+@kernel(allocates=True)
 def own_distances(
     rows,  # IN  row container
     book,  # IN  centroids
@@ -61,7 +61,7 @@ def own_distances(
         out[i] = square
 
 
-@kernel
+@kernel(allocates=True)
 def all_distances(
     rows,  # IN  row container
     book,  # IN  centroids
@@ -153,16 +153,7 @@ def squared_apart(x, book, j, occupied):
 @overload(squared_apart)
 def _squared_apart(x, book, j, occupied):
     if is_kind(book, GridBook):
-
-        def apart_from_combination(x, book, j, occupied):
-            c = grid_centroid(book, j)
-            square = 0.0
-            for t in range(x.shape[0]):
-                apart = x[t] - c[t]
-                square += apart * apart
-            return square
-
-        return apart_from_combination
+        return lambda x, book, j, occupied: _apart_from_combination(x, book, j)
 
     def apart_from_quotient(x, book, j, occupied):
         # A cluster of few rows has few features: where both are zero there is nothing to add.
@@ -178,6 +169,16 @@ def _squared_apart(x, book, j, occupied):
         return square
 
     return apart_from_quotient
+
+
+@kernel(inner=True, allocates=True)
+def _apart_from_combination(x, book, j):
+    c = grid_centroid(book, j)
+    square = 0.0
+    for t in range(x.shape[0]):
+        apart = x[t] - c[t]
+        square += apart * apart
+    return square
 
 
 def distance_of_score(rows, i, norms, book, score, j):

@@ -104,7 +104,7 @@ def _as_dtype_of(array, value):
     return lambda array, value: value
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def grid_members(book, j):
     """Rows of the stacked protocentroids that centroid j is made of."""
     n_sets = book.sizes.shape[0]
@@ -118,7 +118,7 @@ def grid_members(book, j):
     return members
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def grid_centroid(book, j):
     """Centroid j: sums as they are, products rounded to the data's dtype."""
     theta = book.protocentroids
@@ -172,45 +172,47 @@ def _exact_score(rows, i, book, j):
 
 def _exact_grid_score(rows):
     if is_kind(rows, DenseArrays):
+        return lambda rows, i, book, j: _dense_grid_score(rows, i, book, j)
+    return lambda rows, i, book, j: _sparse_grid_score(rows, i, book, j)
 
-        def score_dense(rows, i, book, j):
-            x = rows.values[i]
-            c = grid_centroid(book, j)
-            n_features = x.shape[0]
-            s0 = s1 = s2 = s3 = 0.0
-            t = 0
-            while t + 4 <= n_features:
-                d0 = np.float64(x[t]) - c[t]
-                d1 = np.float64(x[t + 1]) - c[t + 1]
-                d2 = np.float64(x[t + 2]) - c[t + 2]
-                d3 = np.float64(x[t + 3]) - c[t + 3]
-                s0 += d0 * d0
-                s1 += d1 * d1
-                s2 += d2 * d2
-                s3 += d3 * d3
-                t += 4
-            while t < n_features:
-                d0 = np.float64(x[t]) - c[t]
-                s0 += d0 * d0
-                t += 1
-            return (s0 + s1) + (s2 + s3)
 
-        return score_dense
+@kernel(inner=True, allocates=True)
+def _dense_grid_score(rows, i, book, j):
+    x = rows.values[i]
+    c = grid_centroid(book, j)
+    n_features = x.shape[0]
+    s0 = s1 = s2 = s3 = 0.0
+    t = 0
+    while t + 4 <= n_features:
+        d0 = np.float64(x[t]) - c[t]
+        d1 = np.float64(x[t + 1]) - c[t + 1]
+        d2 = np.float64(x[t + 2]) - c[t + 2]
+        d3 = np.float64(x[t + 3]) - c[t + 3]
+        s0 += d0 * d0
+        s1 += d1 * d1
+        s2 += d2 * d2
+        s3 += d3 * d3
+        t += 4
+    while t < n_features:
+        d0 = np.float64(x[t]) - c[t]
+        s0 += d0 * d0
+        t += 1
+    return (s0 + s1) + (s2 + s3)
 
-    def score_sparse(rows, i, book, j):
-        # Only the coordinates that the row has. Products for sparse rows are kept as free
-        # centroids, so these are sums.
-        members = grid_members(book, j)
-        total = 0.0
-        for q in range(members.shape[0]):
-            theta = book.protocentroids[members[q]]
-            part = 0.0
-            for p in range(rows.indptr[i], rows.indptr[i + 1]):
-                part += np.float64(rows.values[p]) * np.float64(theta[rows.indices[p]])
-            total += part
-        return book.half_norms[j] - total
 
-    return score_sparse
+@kernel(inner=True, allocates=True)
+def _sparse_grid_score(rows, i, book, j):
+    # Only the coordinates that the row has. Products for sparse rows are kept as free
+    # centroids, so these are sums.
+    members = grid_members(book, j)
+    total = 0.0
+    for q in range(members.shape[0]):
+        theta = book.protocentroids[members[q]]
+        part = 0.0
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            part += np.float64(rows.values[p]) * np.float64(theta[rows.indices[p]])
+        total += part
+    return book.half_norms[j] - total
 
 
 def score_rounding(rows, i, norm, book, score, j, best, label):

@@ -134,7 +134,7 @@ def total_units(masses, low, high):
     return total
 
 
-@kernel
+@kernel(allocates=True)
 def rows_of_units(
     masses,  # IN  (n,)
     low,  # IN  factors that make whole numbers of masses

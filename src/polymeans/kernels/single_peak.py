@@ -5,7 +5,7 @@ import numpy as np
 from polymeans.kernels.compile import kernel
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def pool(heights, widths, first, last, falling):
     """The nearest monotone steps to ``heights[first:last]``, in place: pool adjacent violators."""
     n = last - first
@@ -33,7 +33,7 @@ def pool(heights, widths, first, last, falling):
             i += 1
 
 
-@kernel
+@kernel(allocates=True)
 def single_peak(shares, widths):
     """Mean log-density of the best step function with one peak, bins having these shares."""
     n = shares.shape[0]

@@ -82,7 +82,7 @@ def squares_to(lines, center, lo, hi, out):
                 out[i] += step * step
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def typical_factors(lines):
     """Root mean square of each line of factors."""
     typical = np.zeros(lines.factors.shape[0])
@@ -104,7 +104,7 @@ def center_on(lines, i, typical, center):
             center[t] = 1.0
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def add_center(
     lines,  # IN  the rows
     typical,  # IN  from typical_factors
@@ -133,7 +133,7 @@ def add_center(
                 lowered[i] = squares[i]
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def spread_centers(lines, centers):
     """Greedy k-means++."""
     n, k = lines.columns.shape[1], centers.shape[0]
@@ -148,7 +148,7 @@ def spread_centers(lines, centers):
             nearest[i] = lowered[i]
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def nearest_centers(lines, centers, labels, first, second):
     """Nearest center of each row, and squared distances to it and to the next; how many moved."""
     n, k = lines.columns.shape[1], centers.shape[0]
@@ -203,7 +203,7 @@ def move_centers(lines, labels, centers, sums, masses):
                 centers[c, t] = sums[c] / masses[c]
 
 
-@kernel
+@kernel(allocates=True)
 def refine_centers(lines, centers, max_iter, labels):
     """Lloyd's iterations from these centers, in place; the scatter within clusters."""
     n, k = lines.columns.shape[1], centers.shape[0]
@@ -217,7 +217,7 @@ def refine_centers(lines, centers, max_iter, labels):
     return dot(lines.weights, first)
 
 
-@kernel
+@kernel(allocates=True)
 def swap_center(lines, centers, n_draws, seed):
     """Move a center whose removal costs little onto a row that is far from all centers.
 
@@ -245,7 +245,7 @@ def swap_center(lines, centers, n_draws, seed):
         centers[leaving, t] = chosen[t]
 
 
-@kernel
+@kernel(allocates=True)
 def small_kmeans(
     lines,  # IN  the rows
     n_starts,

@@ -36,7 +36,7 @@ def share_of(draw, total):
     return (first << 5) + (second >> 26) + (third >> 22) + (fourth >> 53) + (rest >> 53)
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def _order_of(numbers):
     """Where the smallest of a few numbers is, then the next; numpy's sorts take long to compile."""
     order = np.empty(numbers.shape[0], dtype=np.int64)
@@ -49,7 +49,7 @@ def _order_of(numbers):
     return order
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def _draw(masses, largest, n_bits, draws, found):
     """Write the rows that numbers between 0 and 1 fall on, in proportion to the rows' masses."""
     n_draws = draws.shape[0]
@@ -77,7 +77,7 @@ def _largest(masses):
     return largest
 
 
-@kernel
+@kernel(allocates=True)
 def greedy_plus_plus(
     rows,  # IN  row container
     weights,  # IN  (n,)

@@ -196,7 +196,7 @@ def assign_moved(
     return n_exact
 
 
-@kernel
+@kernel(allocates=True)
 def fill_columns(
     sums,  # IN  (k, d)
     scale,  # IN  (k,) float64 powers of two

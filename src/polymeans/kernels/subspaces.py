@@ -87,7 +87,7 @@ def span(vectors, views, s, t, longest, found):
     return n_found
 
 
-@kernel
+@kernel(allocates=True)
 def rotate_pair(means, views, s, t):
     """The best subspaces of views s and t while the others keep theirs; s == t: of one view.
 

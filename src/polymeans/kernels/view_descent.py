@@ -51,7 +51,7 @@ def weighted_means(sample, labels, starts, means, masses):
                 means[c, t] /= root
 
 
-@kernel
+@kernel(allocates=True)
 def label_views(sample, centers, masses, starts, labels):
     """Nearest center of each row in each view; how many labels changed."""
     n = sample.points.shape[0]
@@ -75,7 +75,7 @@ def label_views(sample, centers, masses, starts, labels):
     return n_moved
 
 
-@kernel
+@kernel(allocates=True)
 def fill_empty_clusters(sample, centers, views, labels):
     """Give empty clusters the farthest rows whose clusters have others; how many were filled."""
     n = sample.points.shape[0]
@@ -95,7 +95,7 @@ def fill_empty_clusters(sample, centers, views, labels):
     return n_filled
 
 
-@kernel
+@kernel(allocates=True)
 def descend_views(sample, labels, views, max_iter, rival):
     """Alternate means, subspaces and labels, all in place; explained scatter and iterations.
 
