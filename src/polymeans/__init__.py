@@ -8,7 +8,7 @@ load on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from polymeans._first_import import garbage_kept
+from polymeans._garbage import garbage_kept
 from polymeans._version import __version__
 
 if TYPE_CHECKING:  # what _LAZY says, for type checkers

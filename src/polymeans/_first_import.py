@@ -1,16 +1,14 @@
 """The first import of numba, which an interrupt must not leave half done."""
 
-import gc
 import importlib
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_imported = _prepared = False
+from polymeans._garbage import garbage_kept
 
-#: Young objects, above which it takes milliseconds to look through them.
-_MANY = 5000
+_imported = _prepared = False
 
 
 def import_numba() -> None:
@@ -77,32 +75,3 @@ def interrupts_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if arrived:
             signal.raise_signal(signal.SIGINT)
-
-
-@contextmanager
-def garbage_kept() -> Iterator[None]:
-    """Collect no garbage until the block ends, and take what was made for objects that stay.
-
-    Where many of them are made, the collector looks through all of them again and again: a tenth of
-    a second while numba is imported and kernels are loaded, and as much soon after the block.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            _let_grow_old()
-            gc.enable()
-
-
-def _let_grow_old() -> None:
-    """Count young objects as old ones, without looking through them.
-
-    They would be looked through when the collector is on again, and make it look through all
-    objects of the process. Cycles among them are found by the next collection of old ones. Objects
-    that the program itself has frozen would be released here, so then nothing is done.
-    """
-    if gc.get_count()[0] > _MANY and gc.get_freeze_count() == 0:
-        gc.freeze()
-        gc.unfreeze()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from polymeans._first_import import garbage_kept
+from polymeans._garbage import garbage_kept
 
 
 def late_names(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], Any]:

@@ -159,6 +159,8 @@ def test_a_folder_that_cannot_be_written_to_is_read_only(tmp_path, monkeypatch, 
     assert cache._folders.__wrapped__() == (tuple(folders[:2]), True)
     monkeypatch.setattr(cache, "_candidates", lambda: folders[:1])
     assert cache._folders.__wrapped__() == (tuple(folders[:1]), False)
+    assert caplog.text == ""  # a release wheel may bring all kernels: nothing is to be kept
+    cache._warn_that_nothing_is_kept.__wrapped__(tuple(folders[:1]))
     assert "Set NUMBA_CACHE_DIR" in caplog.text
 
 

@@ -17,7 +17,7 @@ def copy_column(out, x):
 
 
 copy_column.__module__ = "polymeans.kernels.groups"
-copied = kernel(copy_column)
+copied = kernel(copy_column, allocates=True)
 out = np.zeros(3)
 copied(out, np.arange(6.0).reshape(3, 2))
 assert out.tolist() == [0.0, 2.0, 4.0]

@@ -110,7 +110,7 @@ def measure(
     mean_seen = mean if order is None else mean[order]
     reach = 1.0 if np.isfinite(square) else power_of_two_unit(survey.values.largest)
     scaled = 0.0 if reach == 1.0 else float(placement.reduce(scaled_square, scaling, reach))
-    # Frames are made when all is known: in a fit of a hundred rows, making one is a noticeable part.
+    # A frame is made when all is known: making one is a noticeable part of a fit of a hundred rows.
     parts: dict[str, Any] = dict(
         vars(_frame(survey.n_samples, n_features, dtype, scaling, order)),
         ladder=ladder,
@@ -125,8 +125,7 @@ def measure(
     # the mean where it is the larger part of the rows' length. Labels are exact for any shift.
     if order is None and not spherical and _is_far(placement, scaling, mean, square, mass):
         parts |= {"shift": mean.astype(dtype), "shifted": True}
-        unknown = {"total_square": square, "spread": np.inf, "reach": 1.0}
-        placement.see(MeasuredFrame(**parts, **unknown))
+        placement.see(MeasuredFrame(**parts, total_square=square, spread=np.inf, reach=1.0))
         square = float(placement.reduce(total_square))
     if np.isfinite(square):
         away = mean_seen - parts["shift"].astype(np.float64)

@@ -30,7 +30,8 @@ from numba import types
 from numba.core import config, sigutils
 from numba.misc.appdirs import AppDirs
 
-from polymeans._first_import import garbage_kept, interrupts_deferred, prepare_compiler
+from polymeans._first_import import interrupts_deferred, prepare_compiler
+from polymeans._garbage import garbage_kept
 from polymeans.kernels import entries, waiting
 from polymeans.kernels.linked import set_environments
 from polymeans.kernels.sources import sources_digest
@@ -138,6 +139,8 @@ class KernelCache:
             return
         folders, writable = _folders()
         name = self._file_name(signature, _host(result.codegen))
+        if not writable:
+            _warn_that_nothing_is_kept(folders)
         if not writable or name is None:
             return
         try:
@@ -240,12 +243,16 @@ def _folders() -> tuple[tuple[Path, ...], bool]:
         except OSError:
             continue
         return tuple(found), True
+    return tuple(found), False
+
+
+@cache
+def _warn_that_nothing_is_kept(folders: tuple[Path, ...]) -> None:
     logger.warning(
         "Compiled kernels cannot be kept: none of %s can be written to, so every process compiles "
         "them again. Set NUMBA_CACHE_DIR to a folder that can.",
-        ", ".join(map(str, found)),
+        ", ".join(map(str, folders)),
     )
-    return tuple(found), False
 
 
 def kernel_files() -> Iterator[Path]:

@@ -77,7 +77,7 @@ def exchange(points, weights, means, masses, sizes, inverse, labels, max_sweeps)
     return n_moved
 
 
-@kernel(inner=True)
+@kernel(inner=True, allocates=True)
 def _update(inverse, x, weight):
     """The inverse after ``weight * x x'`` was added."""
     r = x.shape[0]

@@ -88,34 +88,9 @@ def sweep_products(
             numerators[: sizes[q]] = 0.0
             denominators[: sizes[q]] = 0.0
             member_mass[:] = 0.0
-            for c in range(n_cells):
-                mass = masses[c] / heaviest
-                if mass <= 0.0:
-                    continue
-                member_mass[c // stride % sizes[q]] += mass
-                fresh = True
-                other_start = 0
-                other_stride = n_cells
-                for r in range(n_sets):
-                    other_stride //= sizes[r]
-                    if r != q:
-                        theta = stacked[other_start + c // other_stride % sizes[r]]
-                        if fresh:
-                            for t in range(width):
-                                others[t] = theta[first + t]
-                        else:
-                            for t in range(width):
-                                others[t] *= theta[first + t]
-                        fresh = False
-                    other_start += sizes[r]
-                if fresh:  # a single set
-                    others[:] = 1.0
-                target = targets[c]
-                numerator = numerators[c // stride % sizes[q]]
-                denominator = denominators[c // stride % sizes[q]]
-                for t in range(width):
-                    numerator[t] += target[t] * others[t]
-                    denominator[t] += mass * others[t] * others[t]
+            _add_cells(
+                masses, heaviest, sizes, q, stride, stacked, first, targets, buffers, member_mass
+            )
             for t in range(width):
                 others[t] = _ZERO
                 for g in range(sizes[q]):
@@ -138,3 +113,38 @@ def sweep_products(
             any_active = any_active or active[t]
         if not any_active:
             break
+
+
+@kernel(inner=True)
+def _add_cells(masses, heaviest, sizes, q, stride, stacked, first, targets, buffers, member_mass):
+    """What each member of set q is the quotient of, feature by feature, and its mass."""
+    n_cells, width = targets.shape
+    others = buffers.others
+    for c in range(n_cells):
+        mass = masses[c] / heaviest
+        if mass <= 0.0:
+            continue
+        member = c // stride % sizes[q]
+        member_mass[member] += mass
+        fresh = True
+        other_start = 0
+        other_stride = n_cells
+        for r in range(sizes.shape[0]):
+            other_stride //= sizes[r]
+            if r != q:
+                theta = stacked[other_start + c // other_stride % sizes[r]]
+                if fresh:
+                    for t in range(width):
+                        others[t] = theta[first + t]
+                else:
+                    for t in range(width):
+                        others[t] *= theta[first + t]
+                fresh = False
+            other_start += sizes[r]
+        if fresh:  # a single set
+            others[:] = 1.0
+        target, numerator = targets[c], buffers.numerators[member]
+        denominator = buffers.denominators[member]
+        for t in range(width):
+            numerator[t] += target[t] * others[t]
+            denominator[t] += mass * others[t] * others[t]

@@ -70,6 +70,7 @@ def replace_sums(
     present = np.zeros(n_blocks, dtype=np.bool_)
     fresh = np.empty(FEATURE_BLOCK)
     block_squares, block_crosses = np.zeros(n_blocks), np.zeros(n_blocks)
+    padded = np.empty(2 * FEATURE_BLOCK)
     for j in clusters:
         before = sums[j]
         for m in range(members.starts[j], members.starts[j + 1]):
@@ -91,7 +92,7 @@ def replace_sums(
                     continue
             for t in range(lo, hi):
                 fresh[t - lo] = total[t, 0] + total[t, 1]
-            q, c = block_products(fresh, 0, before, lo, hi - lo)
+            q, c = block_products(fresh, 0, before, lo, hi - lo, padded)
             block_squares[b], block_crosses[b] = q, c
             if take:
                 partials[j, b] = q
@@ -128,6 +129,7 @@ def correct_sums(
     earlier = np.empty(d)
     touched = np.zeros(partials.shape[1], dtype=np.bool_)
     block_crosses = np.empty(partials.shape[1])
+    padded = np.empty(2 * FEATURE_BLOCK)
     for j in clusters:
         own = sums[j]
         # First what is about to change, block by block: the processor reads ahead then, and the
@@ -160,7 +162,9 @@ def correct_sums(
         for b in range(touched.shape[0]):
             if touched[b]:
                 lo, hi = b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)
-                partials[j, b], block_crosses[b] = block_products(own, lo, earlier, lo, hi - lo)
+                partials[j, b], block_crosses[b] = block_products(
+                    own, lo, earlier, lo, hi - lo, padded
+                )
                 filled[j, b] = True
                 touched[b] = False
         squares[j] = _total(partials[j])
@@ -214,22 +218,23 @@ def _add_interleaved(rows, i, weight, magic, total, present):
             present[t // FEATURE_BLOCK] = True
 
 
-@kernel(inner=True, allocates=True)
+@kernel(inner=True)
 def block_products(
     fresh,  # IN  (a,)
     fresh_first,  # IN  where the block begins in it
     before,  # IN  (b,)
     before_first,  # IN  the same
     width,  # IN  features of the block
+    padded,  # BUFFER (2 FEATURE_BLOCK,)
 ):
     """Squared norm of some sums, and their product with earlier ones, in one fixed order."""
     if width == FEATURE_BLOCK:
         return _whole_block_products(fresh, fresh_first, before, before_first)
-    padded, other = np.zeros(FEATURE_BLOCK), np.zeros(FEATURE_BLOCK)
+    padded[:] = 0.0
     for t in range(width):
         padded[t] = fresh[fresh_first + t]
-        other[t] = before[before_first + t]
-    return _whole_block_products(padded, 0, other, 0)
+        padded[FEATURE_BLOCK + t] = before[before_first + t]
+    return _whole_block_products(padded, 0, padded, FEATURE_BLOCK)
 
 
 @intrinsic
@@ -330,11 +335,13 @@ def compare_sums(
     fresh = np.empty(FEATURE_BLOCK)
     n_blocks = numerators.partials.shape[1]
     block_squares, block_crosses = np.zeros(n_blocks), np.zeros(n_blocks)
+    padded = np.empty(2 * FEATURE_BLOCK)
     for j in clusters:
+        before = numerators.sums[j]
         for b in range(-(-d // FEATURE_BLOCK)):
             lo, hi = b * FEATURE_BLOCK, min(d, (b + 1) * FEATURE_BLOCK)
             _round_block(rungs[j], lo, hi, fresh)
-            q, c = block_products(fresh, 0, numerators.sums[j], lo, hi - lo)
+            q, c = block_products(fresh, 0, before, lo, hi - lo, padded)
             block_squares[b], block_crosses[b] = q, c
             if take:
                 numerators.partials[j, b] = q
