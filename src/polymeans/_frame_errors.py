@@ -1,7 +1,7 @@
 """Which columns of a frame an error is about: scikit-learn names a value, or nothing at all."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -70,7 +70,7 @@ def column_names(X: Any) -> list[Any] | None:
     names = getattr(X, "column_names", None)  # pyarrow's columns are arrays
     if names is None:
         names = getattr(X, "columns", None)
-    return None if names is None or callable(names) else list(names)
+    return list(names) if isinstance(names, Iterable) else None
 
 
 def refuse_times(X: Any) -> None:
@@ -83,14 +83,12 @@ def refuse_times(X: Any) -> None:
     """
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise TypeError(f"Values of type {X.dtype} in X are no numbers. {_COUNT_TIME}")
-    names = column_names(X)
-    if not names:
-        return
-    kinds = _kinds(X)
-    are_times = {kind: str(kind).lower().startswith(_TIMES) for kind in set(kinds)}
-    times = [place for place, kind in enumerate(kinds) if are_times[kind]]
+    columns = list(zip(column_names(X) or (), _kinds(X)))
+    are_times = {kind: _is_time(kind) for kind in {kind for _, kind in columns}}
+    times = [(name, kind) for name, kind in columns if are_times[kind]]
     if times:
-        raise TypeError(_no_numbers([names[i] for i in times], [kinds[i] for i in times], "", "X"))
+        names, kinds = zip(*times)
+        raise TypeError(_no_numbers(names, kinds, "", "X"))
 
 
 def about_values(error: Exception, names: Sequence[Any], X: NDArray[Any]) -> str | None:
@@ -175,9 +173,9 @@ def _with_columns(error: Exception, bad: list[Any], fault: str | None, what: str
     return f"{sentence}. Such values are in {_listed(bad, what)}. {remedy}"
 
 
-def _no_numbers(names: list[Any], kinds: list[Any], why: str, what: str) -> str:
-    texts = list(dict.fromkeys(f"{kind!s:.80}" for kind in kinds))
-    are_times = all(text.lower().startswith(_TIMES) for text in texts)
+def _no_numbers(names: Sequence[Any], kinds: Sequence[Any], why: str, what: str) -> str:
+    texts = dict.fromkeys(f"{kind!s:.80}" for kind in kinds)
+    are_times = all(map(_is_time, texts))
     return (
         f"Values of type {', '.join(texts)} in {_listed(names, what)} are no numbers{why}. "
         f"{_COUNT_TIME if are_times else _CONVERT}"
@@ -204,11 +202,17 @@ def _fault(column: Any) -> str | None:
     return _INFINITE if np.isinf(numbers).any() else None
 
 
-def _kinds(X: Any) -> list[Any]:
-    """Types of all columns, hashable."""
-    if hasattr(X, "dtypes"):
-        return list(X.dtypes)
-    return list(getattr(getattr(X, "schema", None), "types", ()))
+def _kinds(X: Any) -> Iterable[Any]:
+    """Types of all columns; none if they are not known."""
+    kinds = getattr(X, "dtypes", None)
+    if kinds is None:
+        kinds = getattr(getattr(X, "schema", None), "types", None)
+    return kinds if isinstance(kinds, Iterable) else ()
+
+
+def _is_time(kind: Any) -> bool:
+    """Whether values of a type are dates, times or durations."""
+    return str(kind).lower().startswith(_TIMES)
 
 
 def _kind(column: Any) -> Any:
