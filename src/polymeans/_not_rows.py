@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from polymeans._frame_errors import refuse_times
+
 #: Readers by the ending of a file.
 _READERS = {
     ".npy": "from_npy",
@@ -19,7 +21,7 @@ _Path = str | bytes | os.PathLike
 
 
 def refuse_what_are_no_rows(X: Any) -> None:
-    """Raise if X names rows instead of having them, or hides some of its values.
+    """Raise if X names rows instead of having them, hides some of its values, or has times.
 
     Parameters
     ----------
@@ -42,7 +44,27 @@ def refuse_what_are_no_rows(X: Any) -> None:
             f"X is a pyarrow dataset ({kind.__name__}), but X must be rows. Pass "
             "polymeans.blocks.from_arrow(X), which reads it block by block, or X.to_table()."
         )
+    if kind.__module__.startswith("polars") and kind.__name__ == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame, which has no rows yet. Pass X.collect().")
+    refuse_loaders(X)
     refuse_masked(X, "X")
+    refuse_times(X)
+
+
+def refuse_loaders(X: Any) -> None:
+    """Raise if X is a DataLoader or a data set of PyTorch, which networks alone can read.
+
+    Parameters
+    ----------
+    X : object
+        What a function, or a method of an estimator without a network, got.
+    """
+    of_torch = any(base.__module__.startswith("torch.utils.data") for base in type(X).__mro__)
+    if of_torch or hasattr(X, "collate_fn"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of PyTorch, which only the methods of polymeans.deep take. "
+            "Give its rows as an array, or as polymeans.blocks."
+        )
 
 
 def refuse_masked(rows: Any, where: str) -> None:

@@ -276,7 +276,7 @@ def check_finite(estimator: Any, X: Any) -> None:
             names = getattr(estimator, "feature_names_in_", None)
             if names is None or sp.issparse(X):
                 raise
-            raise ValueError(about_values(error, names, X)) from error
+            raise ValueError(about_values(error, names, X) or str(error)) from error
 
 
 def _is_float32_frame(X: Any) -> bool:

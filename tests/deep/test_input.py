@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from polymeans import blocks
 from polymeans.deep import DKM, IDEC, KhatriRaoDKM, KhatriRaoIDEC
@@ -64,6 +64,27 @@ def test_blocks(start):
     if start == "graph":
         in_memory = KhatriRaoIDEC((2, 2), **options).fit(X)
         assert model.start_source_ == in_memory.start_source_
+
+
+@pytest.mark.parametrize("form", [tuple, list, np.asarray, torch.tensor])
+def test_items_of_data_sets(form):
+    """One array for each row, alone or before what belongs to it; or numbers and a collate_fn."""
+    X = blobs()
+    expected = IDEC(4, **QUICK).fit(X).labels_
+    rows = [form(row) for row in X.tolist()]
+    if form in (tuple, list):
+        given = [DataLoader(rows, collate_fn=lambda items: torch.tensor(items))]
+    else:
+        given = [Items(rows), Items([(row, 7) for row in rows]), DataLoader(rows)]
+    for one in given:
+        np.testing.assert_array_equal(IDEC(4, **QUICK).fit(one).labels_, expected)
+
+
+def test_a_single_feature_in_a_data_set():
+    X = blobs()[:, :1]
+    expected = DKM(4, **QUICK).fit(X).labels_
+    single = TensorDataset(torch.from_numpy(X[:, 0]))
+    np.testing.assert_array_equal(DKM(4, **QUICK).fit(single).labels_, expected)
 
 
 def test_loaders_with_worker_processes():
@@ -137,6 +158,26 @@ class Endless(IterableDataset):
         return iter([torch.zeros(3)])
 
 
+class Items(Dataset):
+    """A data set of given items."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+class Uncounted(Dataset):
+    """A data set that does not say how long it is."""
+
+    def __getitem__(self, i):
+        return torch.zeros(3)
+
+
 @pytest.mark.parametrize(
     ("X", "error", "text"),
     [
@@ -147,8 +188,21 @@ class Endless(IterableDataset):
         (DataLoader(Endless()), TypeError, "IterableDataset"),
         (DataLoader([{"a": 1.0}] * 9), TypeError, "must be tensors"),
         (blobs() * 1e300, ValueError, "largest float32"),
+        (Items(blobs().tolist()), TypeError, "6 single numbers.*one tensor or array for each row"),
+        (Items(list(map(tuple, blobs()))), TypeError, "Rows of the Items are 6 single numbers"),
+        (DataLoader(blobs().tolist()), TypeError, "Rows of the DataLoader are 6 single numbers"),
+        (loader_of(with_nan()).dataset, ValueError, "in batch 0 of the TensorDataset"),
+        (Items([]), ValueError, "X is a Items without rows"),
+        (Items([{"a": 1.0}] * 9), TypeError, "Rows of the Items must be tensors"),
+        (Endless(), TypeError, "type Endless, must not be an IterableDataset"),
+        (Uncounted(), TypeError, "X is a Uncounted, .* must have __len__. Use"),
+        (DataLoader(Uncounted(), batch_size=2), TypeError, "X is a DataLoader, .* Uncounted, must"),
     ],
-    ids=["nan", "few rows", "no columns", "loader nan", "iterable", "no tensor", "too large"],
+    ids=[
+        *("nan", "few rows", "no columns", "loader nan", "iterable", "no tensor", "too large"),
+        *("lists", "tuples", "loader of lists", "set nan", "empty set", "set without tensors"),
+        *("iterable set", "uncounted", "loader of uncounted"),
+    ],
 )
 @pytest.mark.parametrize("model", quick_models(), ids=lambda model: type(model).__name__)
 def test_rows_that_cannot_be_used(model, X, error, text):

@@ -195,6 +195,15 @@ def test_damaged_and_foreign_folders_are_refused(tmp_path, monkeypatch):
         KMeans(8, random_state=0).fit(rows(), checkpoint=folder)
 
 
+def test_folders_of_the_version_before_are_refused(tmp_path, monkeypatch):
+    """Their pages do not say which update of a QuickKMeans is next."""
+    folder = interrupted(tmp_path / "x", monkeypatch)
+    header = folder / "journal.json"
+    header.write_text(json.dumps(json.loads(header.read_text()) | {"format": 1}))
+    with pytest.raises(ValueError, match=r"has format 1, but .* delete its folder"):
+        KMeans(8, random_state=0).fit(rows(), checkpoint=folder)
+
+
 @pytest.mark.parametrize("number", [0, -1])
 @pytest.mark.parametrize("damage", [lambda content: content[:999], lambda _: b"", lambda _: b"PK"])
 def test_what_a_damaged_page_recorded_is_computed_again(number, damage, tmp_path, monkeypatch):

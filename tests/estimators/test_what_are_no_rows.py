@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from polymeans import KMeans
+from polymeans import KMeans, describe
 from polymeans.blocks import from_arrow, from_sequence
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -50,3 +51,23 @@ def test_masked_values_are_refused_in_memory_and_in_blocks():
     assert model.fit(nothing).inertia_ == model.fit(X).inertia_
     blocks = from_sequence(nothing, block_rows=7)
     assert model.fit(blocks).score(X) == pytest.approx(-model.inertia_)
+
+
+def test_frames_that_were_not_collected_are_refused(recwarn):
+    model = KMeans(2, random_state=0).fit(X)
+    for method in (model.fit, model.predict):
+        with pytest.raises(TypeError, match=r"LazyFrame.*X.collect\(\)"):
+            method(pl.DataFrame(X).lazy())
+    assert not recwarn.list
+    assert model.fit(pl.DataFrame(X)).labels_.shape == (30,)
+
+
+def test_data_sets_of_pytorch_are_refused():
+    data = pytest.importorskip("torch.utils.data")
+    rows = data.TensorDataset(pytest.importorskip("torch").from_numpy(X))
+    model = KMeans(2, random_state=0).fit(X)
+    for given in (rows, data.Subset(rows, range(9)), data.DataLoader(rows)):
+        with pytest.raises(TypeError, match=f"X is a {type(given).__name__} of PyTorch.*array"):
+            model.fit(given)
+        with pytest.raises(TypeError, match="of PyTorch"):
+            describe(model, given)

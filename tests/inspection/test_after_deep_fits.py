@@ -15,6 +15,7 @@ from polymeans import (
     memory_estimate,
     nearest_samples,
     relabel,
+    report,
     stability,
 )
 from polymeans.blocks import from_sequence
@@ -186,7 +187,7 @@ def test_what_cannot_be_done_is_refused_with_a_reason(name):
         memory_estimate((1000, 20), make(name))
 
 
-def test_a_loader_is_refused_with_a_remedy():
+def test_loaders_and_data_sets_are_refused_with_a_remedy():
     torch = pytest.importorskip("torch")
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -194,8 +195,12 @@ def test_a_loader_is_refused_with_a_remedy():
     from polymeans.inspection import SilhouetteDisplay
 
     model = fitted("dkm")
-    loader = DataLoader(TensorDataset(torch.from_numpy(rows("dense"))))
-    with pytest.raises(TypeError, match=r"X is a DataLoader.*polymeans\.blocks"):
-        describe(model, loader)
-    with pytest.raises(TypeError, match=r"X is a DataLoader.*polymeans\.blocks"):
-        SilhouetteDisplay.from_estimator(model, loader, ax=figure.Figure().add_subplot())
+    data = TensorDataset(torch.from_numpy(rows("dense")))
+    for given in (data, DataLoader(data)):
+        text = rf"X is a {type(given).__name__} .*polymeans\.blocks"
+        with pytest.raises(TypeError, match=text):
+            describe(model, given)
+        with pytest.raises(TypeError, match=text):
+            report(model, given)
+        with pytest.raises(TypeError, match=text):
+            SilhouetteDisplay.from_estimator(model, given, ax=figure.Figure().add_subplot())

@@ -1,9 +1,8 @@
 """Options that several commands have, and the values they take."""
 
 import argparse
-import csv
-import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,10 @@ FORMATS = ("csv", "tsv", "parquet", "npy", "npz", "svm", "mtx", "jsonl")
 
 #: Endings of the names of reports, each for a form of its own.
 REPORT_ENDINGS = (".html", ".htm", ".md", ".json")
+
+#: A name of a list with commas: what is in double quotes, or what is not; and what needs them.
+_NAME = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(?:,|\Z)')
+_NEEDS_QUOTES = frozenset(',"\n\r')
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -62,9 +65,11 @@ def numbers(text: str) -> range | tuple[int, ...]:
 
 
 def names(text: str) -> list[str]:
-    """Names of columns with commas between them; a name with a comma is in double quotes."""
-    parts = next(csv.reader([text], skipinitialspace=True), [])
-    found = [name.strip() for name in parts if name.strip()]
+    """Names of columns with commas between them; some names are in double quotes.
+
+    Quoted names may have commas, line breaks, and spaces at their ends; a quote in one is doubled.
+    """
+    found = [name for name in map(_name, _NAME.finditer(text)) if name]
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} names no column")
     twice = next((name for i, name in enumerate(found) if name in found[:i]), None)
@@ -73,11 +78,22 @@ def names(text: str) -> list[str]:
     return found
 
 
+def _name(part: re.Match[str]) -> str:
+    in_quotes, plain = part.groups()
+    if in_quotes is not None:
+        return in_quotes.replace('""', '"')
+    name = plain.strip()
+    if "\n" in name or "\r" in name:
+        raise argparse.ArgumentTypeError(
+            f"{name!r} has a line break: write commas between names, or double quotes around one"
+        )
+    return name
+
+
 def quoted(name: str) -> str:
     """The name of a column as :func:`names` reads it."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow([name])
-    return line.getvalue()
+    is_plain = name == name.strip() and name and not _NEEDS_QUOTES.intersection(name)
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
 def some_names(known: Sequence[str]) -> str:
@@ -118,7 +134,11 @@ def add_rows(parser: argparse.ArgumentParser, fitting: bool = True) -> None:
     )
     if fitting:
         group.add_argument(
-            "--columns", type=names, metavar="A,B,...", help="columns to use (default: all)"
+            "--columns",
+            type=names,
+            metavar="A,B,...",
+            help="columns to use (default: all); double quotes around a name with a comma, as in "
+            "'\"size, cm\",weight'",
         )
         group.add_argument(
             "--text", metavar="COLUMN", help="cluster the texts of this column, as tf-idf"
@@ -127,8 +147,19 @@ def add_rows(parser: argparse.ArgumentParser, fitting: bool = True) -> None:
             "--scale", action="store_true", help="give all columns mean 0 and variance 1 first"
         )
     group.add_argument("--delimiter", help="between the cells of csv files (default: comma)")
-    group.add_argument(
-        "--no-header", action="store_true", help="the first line of a csv file is a row, too"
+    first_line = group.add_mutually_exclusive_group()
+    first_line.add_argument(
+        "--header",
+        action="store_true",
+        default=None,
+        help="the first line of a csv file has the names of the columns, also if they are numbers",
+    )
+    first_line.add_argument(
+        "--no-header",
+        dest="header",
+        action="store_false",
+        default=None,
+        help="the first line of a csv file is a row, too",
     )
     group.add_argument("--key", help="name of the array in an npz file")
     group.add_argument(

@@ -104,9 +104,9 @@ class DeepClustering(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), Blocks or DataLoader
-            Rows. CSR rows and blocks are made dense batch by batch. Of a
-            ``torch.utils.data.DataLoader`` the data set is used, its order is not.
+        X : array-like or CSR of shape (n_samples, n_features), Blocks, Dataset or DataLoader
+            Rows. CSR rows and blocks are made dense batch by batch. A ``torch.utils.data.Dataset``
+            has one row in each item; of a ``DataLoader`` the data set is used, its order is not.
         y : Ignored
             Present by convention.
         checkpoint : path, default=None
@@ -236,9 +236,9 @@ class DeepClustering(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), Blocks or DataLoader
-            Rows. CSR rows and blocks are made dense batch by batch. Of a
-            ``torch.utils.data.DataLoader`` the data set is used, its order is not.
+        X : array-like or CSR of shape (n_samples, n_features), Blocks, Dataset or DataLoader
+            Rows. CSR rows and blocks are made dense batch by batch. A ``torch.utils.data.Dataset``
+            has one row in each item; of a ``DataLoader`` the data set is used, its order is not.
 
         Returns
         -------
@@ -252,9 +252,9 @@ class DeepClustering(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), Blocks or DataLoader
-            Rows. CSR rows and blocks are made dense batch by batch. Of a
-            ``torch.utils.data.DataLoader`` the data set is used, its order is not.
+        X : array-like or CSR of shape (n_samples, n_features), Blocks, Dataset or DataLoader
+            Rows. CSR rows and blocks are made dense batch by batch. A ``torch.utils.data.Dataset``
+            has one row in each item; of a ``DataLoader`` the data set is used, its order is not.
 
         Returns
         -------
@@ -268,9 +268,9 @@ class DeepClustering(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), Blocks or DataLoader
-            Rows. CSR rows and blocks are made dense batch by batch. Of a
-            ``torch.utils.data.DataLoader`` the data set is used, its order is not.
+        X : array-like or CSR of shape (n_samples, n_features), Blocks, Dataset or DataLoader
+            Rows. CSR rows and blocks are made dense batch by batch. A ``torch.utils.data.Dataset``
+            has one row in each item; of a ``DataLoader`` the data set is used, its order is not.
 
         Returns
         -------
@@ -310,9 +310,9 @@ class DeepClustering(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), Blocks or DataLoader
-            Rows. CSR rows and blocks are made dense batch by batch. Of a
-            ``torch.utils.data.DataLoader`` the data set is used, its order is not.
+        X : array-like or CSR of shape (n_samples, n_features), Blocks, Dataset or DataLoader
+            Rows. CSR rows and blocks are made dense batch by batch. A ``torch.utils.data.Dataset``
+            has one row in each item; of a ``DataLoader`` the data set is used, its order is not.
 
         Returns
         -------
@@ -326,9 +326,9 @@ class DeepClustering(
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), Blocks or DataLoader
-            Rows. CSR rows and blocks are made dense batch by batch. Of a
-            ``torch.utils.data.DataLoader`` the data set is used, its order is not.
+        X : array-like or CSR of shape (n_samples, n_features), Blocks, Dataset or DataLoader
+            Rows. CSR rows and blocks are made dense batch by batch. A ``torch.utils.data.Dataset``
+            has one row in each item; of a ``DataLoader`` the data set is used, its order is not.
         y : Ignored
             Present by convention.
 

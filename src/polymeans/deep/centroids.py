@@ -165,9 +165,9 @@ class KhatriRaoCentroids(DeepClustering):
 
         Parameters
         ----------
-        X : {array-like, CSR matrix or array} of shape (n_samples, n_features), Blocks or DataLoader
-            Rows. CSR rows and blocks are made dense batch by batch. Of a
-            ``torch.utils.data.DataLoader`` the data set is used, its order is not.
+        X : array-like or CSR of shape (n_samples, n_features), Blocks, Dataset or DataLoader
+            Rows. CSR rows and blocks are made dense batch by batch. A ``torch.utils.data.Dataset``
+            has one row in each item; of a ``DataLoader`` the data set is used, its order is not.
 
         Returns
         -------

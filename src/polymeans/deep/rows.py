@@ -173,40 +173,43 @@ class BlockRows(RowSource):
 
 
 class LoaderRows(RowSource):
-    """Rows of the data set behind a ``torch.utils.data.DataLoader``.
+    """Rows of a data set, or of the one behind a ``torch.utils.data.DataLoader``.
 
     Its data set, its way to put rows together and its worker processes are used. The order is
     chosen here, because each row has a label: sampler and batch size of the loader do not count.
 
     Parameters
     ----------
-    loader : DataLoader
+    X : DataLoader or Dataset
+        What the user gave; errors call it so.
     dtype : torch.dtype
     """
 
-    def __init__(self, loader: Any, dtype: torch.dtype) -> None:
-        if isinstance(loader.dataset, IterableDataset):
-            raise TypeError(
-                "X is a DataLoader of an IterableDataset, whose rows have no numbers. Use a data "
-                "set with __len__ and __getitem__, or polymeans.blocks."
-            )
-        self.loader = loader
-        n_samples = len(loader.dataset)
+    def __init__(self, X: Any, dtype: torch.dtype) -> None:
+        self.what = type(X).__name__
+        data = X.dataset if isinstance(X, DataLoader) else X
+        n_samples = _length(data, self.what)
         if n_samples == 0:
-            raise ValueError("X is a DataLoader without rows. At least one is needed.")
-        first = self._rows(loader.collate_fn([loader.dataset[0]]), dtype, 0)
+            raise ValueError(f"X is a {self.what} without rows. At least one is needed.")
+        self.loader: Any = X if isinstance(X, DataLoader) else DataLoader(X)
+        first = self._rows(self.loader.collate_fn([data[0]]), dtype, 0)
         super().__init__(n_samples, first.shape[1], dtype)
 
     def _rows(self, batch: Any, dtype: torch.dtype, number: int) -> Tensor:
         rows = batch[0] if isinstance(batch, tuple | list) else batch
         if not isinstance(rows, Tensor):
             raise TypeError(
-                f"Batches of the DataLoader must be tensors, or begin with one, got {shown(rows)}."
+                f"Rows of the {self.what} must be tensors, or begin with one, got {shown(rows)}."
+            )
+        if rows.ndim < 2 and isinstance(batch, tuple | list) and len(batch) > 1:
+            raise TypeError(
+                f"Rows of the {self.what} are {len(batch)} single numbers, which may be features, "
+                "or a feature and what belongs to it. Return one tensor or array for each row."
             )
         rows = rows.reshape(len(rows), -1).to(dtype)
         if not torch.isfinite(rows).all():
             raise ValueError(
-                f"Input X contains NaN or infinity (in batch {number} of the DataLoader). Drop "
+                f"Input X contains NaN or infinity (in batch {number} of the {self.what}). Drop "
                 "these rows or fill them in."
             )
         return rows
@@ -236,6 +239,21 @@ class LoaderRows(RowSource):
             yield rows
 
 
+def _length(data: Any, what: str) -> int:
+    """Rows of a data set; an error if they have no numbers."""
+    why = "must not be an IterableDataset"
+    if not isinstance(data, IterableDataset):
+        try:
+            return len(data)
+        except (TypeError, NotImplementedError):
+            why = "must have __len__"
+    kind = type(data).__name__
+    raise TypeError(
+        f"X is a {what}, but rows need numbers: the data set, of type {kind}, {why}. Use a data "
+        "set with __len__ and __getitem__, or polymeans.blocks."
+    )
+
+
 def rows_for(estimator: Any, X: Any, dtype: torch.dtype, *, reset: bool) -> RowSource:
     """Whatever a user gave as rows, checked against the features that an estimator knows.
 
@@ -247,9 +265,7 @@ def rows_for(estimator: Any, X: Any, dtype: torch.dtype, *, reset: bool) -> RowS
     reset : bool
         Whether the estimator gets to know the features now.
     """
-    if isinstance(X, Dataset):
-        X = DataLoader(X)
-    if isinstance(X, DataLoader):
+    if isinstance(X, DataLoader | Dataset):
         loader = LoaderRows(X, dtype)
         match_features(estimator, loader.n_features, None, reset)
         return loader

@@ -28,7 +28,7 @@ from polymeans.engine.digests import digest
 from polymeans.engine.runners import BaseRunner
 
 #: Changes when an older file can no longer be read.
-_FORMAT = 1
+_FORMAT = 2
 
 _HEADER = "journal.json"
 

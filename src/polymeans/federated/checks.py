@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polymeans._validation import shown
 from polymeans.core.exact_sums import ExactSum, TermRange
 from polymeans.federated.messages import InvalidMessageError, Message, checked_number
 from polymeans.federated.totals import Layout, Totals, members_of
@@ -20,6 +21,7 @@ class Announcement:
     values: TermRange | None = None  #: of its values, in the engine's unit
     weights: TermRange | None = None
     columns: tuple[str, ...] = ()  #: names of all features; empty: they have none
+    are_texts: bool = True  #: the names; False: numbers or other labels, written as texts
 
     @property
     def kind(self) -> tuple[int, str, bool]:
@@ -40,7 +42,15 @@ class Announcement:
         if columns and len(columns) != n_features:
             raise InvalidMessageError(f"it has {len(columns)} names for {n_features} features")
         is_sparse = bool(reply.get("is_sparse"))
-        return cls(n_samples, n_features, str(dtype), is_sparse, columns=tuple(columns))
+        are_texts = bool(reply.get("columns_are_texts", True))
+        return cls(
+            n_samples,
+            n_features,
+            str(dtype),
+            is_sparse,
+            columns=tuple(columns),
+            are_texts=are_texts,
+        )
 
 
 def check_step(layout: Layout, totals: Totals, said: Announcement) -> None:
@@ -81,18 +91,33 @@ def common_kind(announced: dict[str, Announcement]) -> tuple[int, str, bool]:
     return max(kinds, key=kinds.count)
 
 
-def common_columns(announced: dict[str, Announcement]) -> tuple[str, ...]:
-    """Names of columns at most sites that have any; of the first by name among equals."""
-    found = [announced[name].columns for name in sorted(announced) if announced[name].columns]
-    return max(found, key=found.count, default=())
+def other_columns(announced: dict[str, Announcement]) -> dict[str, str]:
+    """Sites whose columns have other names than those of most, and in what they differ.
+
+    Texts are compared with texts, numbers with numbers: a frame of which nobody has named the
+    columns has numbers for them.
+    """
+    found = {}
+    for are_texts in (True, False):
+        named = {
+            name: said.columns
+            for name, said in sorted(announced.items())
+            if said.columns and said.are_texts == are_texts
+        }
+        known = list(named.values())
+        common = max(known, key=known.count, default=())  # of the first by name among equals
+        for name, columns in named.items():
+            if columns != common:
+                found[name] = _describe_columns(columns, common)
+    return found
 
 
-def describe_columns(columns: tuple[str, ...], common: tuple[str, ...]) -> str:
+def _describe_columns(columns: tuple[str, ...], common: tuple[str, ...]) -> str:
     """In what names of columns differ from those of other sites."""
     number = next(i for i, pair in enumerate(zip(columns, common)) if pair[0] != pair[1])
     return (
-        f"its column {number} is {columns[number]!r}, that of others {common[number]!r}: names and "
-        "their order must be the same"
+        f"its column {number} is {shown(columns[number])}, that of others {shown(common[number])}: "
+        "names and their order must be the same"
     )
 
 

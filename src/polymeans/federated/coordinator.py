@@ -11,10 +11,9 @@ from polymeans.core.frame import MeasuredFrame
 from polymeans.federated import masks
 from polymeans.federated.checks import (
     Announcement,
-    common_columns,
     common_kind,
     describe,
-    describe_columns,
+    other_columns,
 )
 from polymeans.federated.frames import frame_message
 from polymeans.federated.messages import (
@@ -184,6 +183,7 @@ class Coordinator:
         if not self.announced:
             raise TooFewSitesError(
                 "No site has announced its rows. Check that the sites are running and reachable."
+                + self._reasons()
             )
         kind = common_kind(self.announced)
         for name in sorted(self.announced):
@@ -191,10 +191,8 @@ class Coordinator:
                 other = describe(self.announced[name].kind)
                 self._refuse(name, f"it has {other}, others {describe(kind)}")
                 del self.announced[name]
-        common = common_columns(self.announced)
-        for name, said in sorted(self.announced.items()):
-            if said.columns and said.columns != common:
-                self.exclude(name, describe_columns(said.columns, common))
+        for name, difference in other_columns(self.announced).items():
+            self.exclude(name, difference)
         self._require(len(self.announced))
         if self.secure:
             self._agree_on_masks()
@@ -203,8 +201,8 @@ class Coordinator:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the features, if all sites of the run have said them; else empty."""
-        known = {said.columns for said in self.announced.values()}
+        """Names of the features, if all sites of the run have said them, as texts; else empty."""
+        known = {said.columns if said.are_texts else () for said in self.announced.values()}
         return known.pop() if len(known) == 1 else ()
 
     def _said(self, name: str, reply: Message) -> Announcement:
@@ -432,8 +430,13 @@ class Coordinator:
         if n_sites < self.min_sites:
             raise TooFewSitesError(
                 f"{n_sites} sites take part, min_sites={self.min_sites}. Wait until more sites are "
-                "there, or lower min_sites."
+                "there, or lower min_sites." + self._reasons()
             )
+
+    def _reasons(self) -> str:
+        """Why sites were refused so far, to be added to an error; empty if none was."""
+        reasons = {name: why for record in self.rounds for name, why in record.refused.items()}
+        return f" Refused: {reasons}. Remove the reasons given." if reasons else ""
 
     def _noted(self, answers: Answers, record: Round) -> Answers:
         for reply in answers.replies.values():

@@ -38,7 +38,10 @@ from polymeans.federated.totals import Layout, Totals, totals_of_rows
 
 def announce(site: Site, request: Message) -> Message:
     """How many rows of which kind there are, and what their columns are called."""
-    names: Message = {"columns": site.columns} if site.columns else {}
+    names: Message = {}
+    if site.columns:
+        are_texts = all(isinstance(name, str) for name in site.columns)
+        names = {"columns": list(map(str, site.columns)), "columns_are_texts": are_texts}
     return names | {
         "n_samples": site.n_samples,
         "n_features": int(site.rows.shape[1]),

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from polymeans._frame_errors import column_names
 from polymeans._validation import check_choice, check_integer, check_seed, shown
 from polymeans.federated.coordinator import Coordinator
 from polymeans.federated.messages import Message
@@ -142,7 +144,8 @@ def simulate(
     estimator : KMeans, KhatriRaoKMeans, L1KMeans or QuickKMeans
         Its parameters; it is not changed. "local": KMeans (Euclidean) and KhatriRaoKMeans.
     sites : sequence of arrays, frames, CSR matrices, (rows, weights) or Site
-        Rows of each site; columns of frames must have the same names in the same order. Sites are
+        Rows of each site; columns of frames must have the same names in the same order, texts and
+        numbers each among themselves. Sites are
         named "site-0", "site-1", ... unless they are :class:`~polymeans.federated.Site`, which have
         names and rules of their own.
     method : {"exact", "local"}, default="exact"
@@ -198,6 +201,12 @@ def simulate(
         raise TypeError(
             "sites must be a sequence of the rows of each site, got a mapping. Pass [Site(name, "
             "rows) for name, rows in sites.items()], or list(sites.values())."
+        )
+    if column_names(sites) is not None or sp.issparse(sites):
+        raise TypeError(
+            "sites must be a sequence of the rows of each site, got a single "
+            f"{type(sites).__name__}. Cut it into the rows of each site, or pass [rows] if there "
+            "is one site only."
         )
     if len(sites) == 0:
         raise ValueError("sites is empty. Give the rows of one site at least.")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeans._frame_errors import column_names, errors_that_name_columns
+from polymeans._not_rows import refuse_what_are_no_rows
 from polymeans._validation import check_integer, check_weights, errors_that_name
-from polymeans.blocks.frames import names_of
 from polymeans.core.frame import MeasuredFrame
 from polymeans.core.rows import Rows, is_csr
 from polymeans.core.sparse_structure import checked_matrix
@@ -87,7 +88,7 @@ class Site:
     ----------
     name : str
         Never changes in a run; no other site has it.
-    rows : ndarray, frame or CSR of shape (n_samples, n_features)
+    rows : ndarray, frame, table of pyarrow or CSR of shape (n_samples, n_features)
         They stay here. The names of a frame's columns do not: the server compares them.
     weights : array-like of shape (n_samples,), default=None
         None: all are one.
@@ -126,9 +127,10 @@ class Site:
     def __post_init__(self) -> None:
         if "/" in self.name or "|" in self.name or not self.name:
             raise ValueError(f"name={self.name!r} should be a non-empty text without / and |.")
-        self.columns = _columns(self.rows)
+        self.columns = column_names(self.rows) or []
         self.rows = _checked_rows(self.rows, self.name)
-        checked = check_weights(self.weights, self.rows)
+        with errors_that_name(f"weights of {self.name}"):
+            checked = check_weights(self.weights, self.rows)
         if self.rules.privacy is not None:
             if is_csr(self.rows) or (checked != 1.0).any():
                 raise ValueError("privacy needs dense rows without weights.")
@@ -289,13 +291,9 @@ class Site:
 def _checked_rows(rows: Any, name: str) -> Rows:
     """Rows of float32 or float64 without missing values."""
     what = f"rows of {name}"
-    with errors_that_name(what):
+    with errors_that_name(what), errors_that_name_columns(rows, what):
+        refuse_what_are_no_rows(rows)
         made: Rows = checked_matrix(rows, what, order="C", ensure_min_samples=0)
     if made.shape[0] == 0:
         raise ValueError(f"There are no {what}. Leave the site out: it would add nothing.")
     return made
-
-
-def _columns(rows: Any) -> list[str]:
-    """Names of the columns of a frame, if all are texts; else an empty list."""
-    return list(names_of(rows) or ()) if hasattr(rows, "columns") else []

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polymeans._not_rows import refuse_loaders
 from polymeans.inspection._geometry import Places, places_of
-from polymeans.inspection._models import refuse_loader, unwrapped
+from polymeans.inspection._models import unwrapped
 
 
 def in_space(estimator: Any, X: Any) -> tuple[Places, NDArray[Any]]:
@@ -23,7 +24,7 @@ def in_space(estimator: Any, X: Any) -> tuple[Places, NDArray[Any]]:
     places : Places
     labels : ndarray of shape (n_samples,)
     """
-    refuse_loader(X)
+    refuse_loaders(X)
     model, X = unwrapped(estimator, X)
     check_is_fitted(model)
     if getattr(model, "n_views_", 1) == 0:

@@ -29,15 +29,6 @@ def in_latent_space(model: Any) -> bool:
     return bool(getattr(model, "_in_latent_space", False))
 
 
-def refuse_loader(X: Any) -> None:
-    """Raise if X is a DataLoader of PyTorch, whose rows have no numbers here."""
-    if hasattr(X, "collate_fn"):
-        raise TypeError(
-            "X is a DataLoader, which only the methods of polymeans.deep take. Give its rows as an "
-            "array, or as polymeans.blocks."
-        )
-
-
 def centroids_as_rows(model: Any) -> NDArray[Any]:
     """Centroids of a fitted model among the features: decoded, where they are latent."""
     check_has(model, "cluster_centers_")

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from polymeans._not_rows import refuse_loaders
 from polymeans._rows import (
     checked_blocks,
     is_blocks,
@@ -23,7 +24,6 @@ from polymeans._validation import check_rows, check_weights
 from polymeans.blocks.checked import check_blocks
 from polymeans.core.rows import stacked
 from polymeans.core.sparse_structure import checked_matrix
-from polymeans.inspection._models import refuse_loader
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class RowParts:
         self, model: Any, X: Any, feature_names: Sequence[Any] | None, sample_weight: Any
     ) -> None:
         self.last = last_step(model)
-        refuse_loader(X)
+        refuse_loaders(X)
         self._front = None
         if hasattr(model, "steps") and len(model.steps) > 1:
             self._front = model[:-1]

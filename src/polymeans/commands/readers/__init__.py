@@ -19,6 +19,7 @@ from polymeans.commands.errors import CommandError, UsageError
 from polymeans.commands.options import FORMATS
 from polymeans.commands.readers.memory import default_memory
 from polymeans.commands.readers.table import Request, Table
+from polymeans.commands.terminal import note
 
 #: Formats by the ending of a name.
 _ENDINGS = {f".{name}": name for name in FORMATS} | {
@@ -55,7 +56,7 @@ def open_table(options: Namespace, request: Request) -> Iterator[Table]:
         request = replace(
             request,
             delimiter=options.delimiter,
-            header=False if options.no_header else request.header,
+            header=options.header,
             key=options.key,
             memory=options.memory or default_memory(),
             scratch=Path(scratch),
@@ -71,6 +72,8 @@ def open_table(options: Namespace, request: Request) -> Iterator[Table]:
                 f"cannot read {name}: {str(error).splitlines()[0]}",
                 "check the file, or say what it is with --format",
             ) from None
+        if table.note is not None and not options.quiet:
+            note(f"polymeans: note: {table.note}")
         yield _chosen(table, name, request)
 
 

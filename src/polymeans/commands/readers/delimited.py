@@ -2,7 +2,6 @@
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NoReturn, TextIO
 
@@ -13,7 +12,7 @@ from polymeans.commands.errors import CommandError
 from polymeans.commands.options import some_names
 from polymeans.commands.readers.collecting import Collector
 from polymeans.commands.readers.table import Request, Table
-from polymeans.commands.readers.unnamed import refuse_unnamed
+from polymeans.commands.readers.unnamed import refuse_repeated, refuse_unnamed
 
 #: Characters that are parsed at a time, and records where they are parsed one by one.
 _CHUNK, _RECORDS = 2**22, 2**14
@@ -46,12 +45,11 @@ def read_delimited(file: BinaryIO, name: str, request: Request, delimiter: str) 
         first = next((record for record in reader if record), None)
         if first is None:
             raise CommandError(f"{name} is empty", "give a file with at least one row")
-        has_header = request.header
-        if has_header is None:
-            has_header = not all(_is_number(cell) for cell in first)
-        names = [cell.strip() for cell in first] if has_header else _numbered(len(first))
+        cells = [cell.strip() for cell in first]
+        has_header = _has_names(cells, request)
+        names = cells if has_header else _numbered(len(cells))
         refuse_unnamed(names, name, request)
-        _check_distinct(names, name)
+        refuse_repeated(names, name, "rename one, or use --no-header if it is a row")
         if not has_header and request.columns and request.n_features == len(names):
             names = request.columns  # those of a model, in their order
         parser = _Parser(name, names, request)
@@ -70,7 +68,13 @@ def read_delimited(file: BinaryIO, name: str, request: Request, delimiter: str) 
         raise CommandError(
             f"{name}, line {counted.n}: {error}", "look at the quotation marks there"
         ) from None
-    return parser.table(named=has_header)
+    table = parser.table(named=has_header)
+    if request.header is None and not has_header and _counts(cells):
+        table.note = (
+            f"the first line of {name}, {','.join(cells[:3])}{',...' * (len(cells) > 3)}, is taken "
+            "for a row; give --header if it has the names of the columns, else --no-header"
+        )
+    return table
 
 
 class _Counted:
@@ -236,9 +240,19 @@ def _numbered(n: int) -> list[str]:
     return [f"x{i}" for i in range(n)]
 
 
-def _check_distinct(names: list[str], name: str) -> None:
-    twice = next((one for one, n in Counter(names).items() if n > 1 and one), None)
-    if twice is not None:
-        raise CommandError(
-            f"{name} has two columns {twice!r}", "rename one, or use --no-header if it is a row"
-        )
+def _has_names(cells: list[str], request: Request) -> bool:
+    """Whether the first line has names: some are no numbers, or all that are wanted are there."""
+    if request.header is not None:
+        return request.header
+    if not all(map(_is_number, cells)):
+        return True
+    wanted = {*(request.columns or ()), request.text, request.beside} - {None}
+    return bool(wanted) and wanted.issubset(cells)
+
+
+def _counts(cells: list[str]) -> bool:
+    """Whether cells count up from 0, as pandas names columns, or from any number, as years do."""
+    if not all(cell.isdecimal() for cell in cells):
+        return False
+    first = int(cells[0])
+    return cells == [str(first + i) for i in range(len(cells))] and (first == 0 or len(cells) > 2)

@@ -6,7 +6,7 @@ from polymeans.commands.errors import CommandError
 from polymeans.commands.options import some_names
 from polymeans.commands.readers.arrays import held_or_blocks
 from polymeans.commands.readers.table import Request, Table
-from polymeans.commands.readers.unnamed import refuse_unnamed
+from polymeans.commands.readers.unnamed import refuse_repeated, refuse_unnamed
 
 
 def read_parquet(path: str, name: str, request: Request) -> Table:
@@ -41,6 +41,7 @@ def read_parquet(path: str, name: str, request: Request) -> Table:
                 f"{name} has no column {column!r}", f"columns are: {some_names(schema.names)}"
             )
     refuse_unnamed(schema.names, name, request)
+    refuse_repeated(schema.names, name, "rename one, and write the file again")
     table = Table(
         texts=_texts(parquet, path, name, request.text),
         beside=_texts(parquet, path, name, request.beside),

@@ -30,6 +30,7 @@ class Table:
     texts: list[str] | None = None
     beside: list[str] | None = None
     first_feature: int | None = None
+    note: str | None = None  #: what was assumed about the file, if it may be wrong
 
     @property
     def n_samples(self) -> int:

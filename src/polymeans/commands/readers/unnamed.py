@@ -1,6 +1,7 @@
-"""Columns without a name: the row numbers that pandas writes unless it is told not to."""
+"""Columns without a name of their own: the row numbers that pandas writes, and repeated names."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from polymeans.commands.errors import CommandError
@@ -40,3 +41,20 @@ def refuse_unnamed(names: Sequence[str], name: str, request: Request) -> None:
         f"choose the others with --columns {listed!r}, write the file with index=False, or give "
         "the column a name",
     )
+
+
+def refuse_repeated(names: Sequence[str], name: str, hint: str) -> None:
+    """Raise if two columns have the same name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all columns of the file.
+    name : str
+        Of the file.
+    hint : str
+        What to do.
+    """
+    twice = next((one for one, n in Counter(names).items() if n > 1 and one), None)
+    if twice is not None:
+        raise CommandError(f"{name} has two columns {twice[:100]!r}", hint)
