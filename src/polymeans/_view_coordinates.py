@@ -10,10 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polymeans._distances import distances_between
 from polymeans._rows import chunk_by_chunk, is_blocks
-from polymeans.search.views.whitening import project
-
-#: A unit in which differences and rotations of numbers near the largest one are within range.
-_FAR = 2.0**32
+from polymeans.search.views.whitening import FAR, project
 
 
 class ViewCoordinates:
@@ -97,10 +94,10 @@ class ViewCoordinates:
     def _far_distances(self, X: Any) -> NDArray[Any]:
         """The same where coordinates leave the range of numbers, in a larger unit."""
         basis = basis_of_view(self)
-        inside = project(X / _FAR, self.mean_ / _FAR, basis)
-        centroids = project(self.cluster_centers_ / _FAR, self.mean_ / _FAR, basis)
+        inside = project(X / FAR, self.mean_ / FAR, basis)
+        centroids = project(self.cluster_centers_ / FAR, self.mean_ / FAR, basis)
         with np.errstate(over="ignore"):
-            return _FAR * distances_between(inside, centroids, X.dtype)
+            return FAR * distances_between(inside, centroids, X.dtype)
 
 
 def column_of(labels: NDArray[np.int32], view: int) -> NDArray[np.int32]:

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polymeans import NonRedundantKMeans
+from polymeans.search.views.whitening import project
 from tests.estimators.nonredundant.checks import same_bits, spaces_of
 
 
@@ -69,3 +70,22 @@ def test_in_a_pipeline_with_routed_weights(easy):
     same_bits(model[-1], direct)
     assert_array_equal(model.predict(X), direct.labels_)
     assert_allclose(model.transform(X), direct.transform(scaled))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_coordinates_near_the_largest_number_are_infinite_or_right(container, dtype):
+    top = float(np.finfo(dtype).max)
+    X = (np.random.default_rng(0).uniform(-0.9, 0.9, size=(12, 4)) * top).astype(dtype)
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
+    found = project(container(X), X[0], rotation)
+    scaled = project(X / dtype(2**20), X[0] / dtype(2**20), rotation)
+    with np.errstate(over="ignore"):
+        expected = scaled * dtype(2**20)
+    assert found.dtype == dtype
+    assert not np.isfinite(expected).all()
+    assert not np.isnan(found).any()
+    clear = np.abs(scaled) * 2.0**20 / top
+    sure = (clear < 0.999) | (clear > 1.001)
+    close = np.isclose(found, expected, rtol=1e-5, atol=1e-5 * top)
+    assert (close | ~sure).all()

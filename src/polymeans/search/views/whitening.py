@@ -25,6 +25,9 @@ _EXACT = 2048
 #: Share of the largest scatter below which a direction has none but rounding.
 _NO_SPREAD = 1e-12
 
+#: A unit in which differences and rotations of numbers near the largest one are within range.
+FAR = 2.0**32
+
 
 class Whitening(NamedTuple):
     """``x -> (x - mean) @ matrix``."""
@@ -126,17 +129,18 @@ def into(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[Any
 
 
 def project(X: Any, mean: NDArray[Any], matrix: NDArray[np.float64]) -> NDArray[Any]:
-    """Rows less the mean, times a matrix, in the rows' dtype."""
+    """Rows less the mean, times a matrix, in the rows' dtype.
+
+    Coordinates beyond the largest number are infinite, and none is NaN.
+    """
     matrix, mean = matrix.astype(X.dtype, copy=False), mean.astype(X.dtype, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(X):
             inside = np.ascontiguousarray(X @ matrix - mean @ matrix)
-            if np.isfinite(inside).all():
-                return inside
-            return ((X * 0.25) @ (matrix * 4) - (mean / 4) @ (matrix * 4)).astype(
-                X.dtype, copy=False
-            )
-        away = X - mean
-        if not np.isfinite(away).all():  # differences of numbers near the largest one
-            return (X / 4 - mean / 4) @ (matrix * 4)
-        return away @ matrix
+        else:
+            inside = (X - mean) @ matrix
+        far = np.flatnonzero(~np.isfinite(inside).all(axis=1))
+        if len(far):  # terms or differences near the largest number: in a larger unit
+            within = (X[far] * (1 / FAR)) @ matrix - (mean / FAR) @ matrix
+            inside[far] = (within * FAR).astype(X.dtype, copy=False)
+    return inside
