@@ -13,33 +13,7 @@ from polymeans.engine.dense_assigners import DenseLazy, DenseLloyd
 from polymeans.engine.lane_assigners import LaneLloyd, LaneMargins
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.runners import LocalRunner
-
-
-def labels_and_gaps(X, C):
-    """By lanes, with what they leave contested decided."""
-    with Threads(2):
-        block = LocalRunner(X, np.ones(len(X))).block
-        book = make_codebook(block.frame, C)
-        labels = np.full(len(X), -1, dtype=np.int32)
-        gaps = np.empty(len(X), dtype=np.float32)
-        LaneLloyd(block, len(C)).assign_with_gaps(book, labels, gaps)
-        decide_contested(block, book, labels)
-    return labels, gaps, block.frame.unit
-
-
-def distances(X, C):
-    X, C = X.astype(np.longdouble), C.astype(np.longdouble)
-    return np.sqrt(((X[:, None] - C[None]) ** 2).sum(axis=2))
-
-
-def check(X, C):
-    labels, gaps, unit = labels_and_gaps(X, C)
-    far = distances(X, C)
-    assert (labels == far.argmin(axis=1)).all()
-    nearest_two = np.sort(far, axis=1)[:, :2]
-    if len(C) > 1:
-        assert (gaps * unit <= nearest_two[:, 1] - nearest_two[:, 0]).all()
-    assert (gaps >= 0).all()
+from tests.engine.looking import check, distances, labels_and_gaps
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -56,14 +30,14 @@ def test_every_row_gets_its_nearest_centroid(dtype, n, d, k, offset, scale, seed
     rng = np.random.default_rng(seed)
     X = (scale * (offset + rng.normal(size=(n, d)))).astype(dtype)
     C = (scale * (offset + rng.normal(size=(k, d)))).astype(dtype)
-    check(X, C)
+    check(LaneLloyd, X, C)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gaps_are_not_far_from_the_distances(dtype):
     rng = np.random.default_rng(0)
     X, C = rng.normal(size=(500, 8)).astype(dtype), rng.normal(size=(20, 8)).astype(dtype)
-    _, gaps, _ = labels_and_gaps(X, C)
+    _, gaps, _ = labels_and_gaps(LaneLloyd, X, C)
     two = np.sort(distances(X, C), axis=1)[:, :2]
     assert np.abs(gaps - (two[:, 1] - two[:, 0])).max() < 1e-3
 
@@ -73,7 +47,7 @@ def test_ties_of_whole_numbers_go_to_the_lowest_index(dtype):
     rng = np.random.default_rng(1)
     X = rng.integers(-3, 4, size=(3000, 3)).astype(dtype)
     C = np.unique(X[:60], axis=0)
-    labels, _, _ = labels_and_gaps(X, C)
+    labels, _, _ = labels_and_gaps(LaneLloyd, X, C)
     squares = ((X[:, None] - C[None]) ** 2).sum(axis=2)
     assert (labels == squares.argmin(axis=1)).all()
 
@@ -84,7 +58,7 @@ def test_one_giant_row_does_not_make_the_others_undecided(dtype):
     X = rng.normal(size=(2000, 5)).astype(dtype)
     X[7] = 1e9
     C = np.concatenate([X[:6], X[7:8]])
-    check(X, C)
+    check(LaneLloyd, X, C)
 
 
 def test_float64_rows_that_float32_cannot_tell_apart_go_to_tiles():
@@ -156,7 +130,8 @@ def test_labels_are_those_of_centroids_even_where_no_score_is_a_number(assigner,
         book = make_codebook(block.frame, np.full((5, 4), np.nan, dtype=dtype))
         labels = np.full(len(X), -1, dtype=np.int32)
         with np.errstate(invalid="ignore"):
-            assigner(block, 5).assign_with_gaps(book, labels, np.empty(len(X), dtype=np.float32))
+            gaps = np.empty(len(X), dtype=np.float32)
+            assigner(block, 5).assign_with_gaps(book, labels, labels, gaps)
     named = np.where(labels < -1, -2 - labels, labels)  # as contested labels are marked
     assert named.min() >= -1  # none yet
     assert named.max() < 5

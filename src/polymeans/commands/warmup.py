@@ -108,13 +108,17 @@ def problems() -> Iterator[tuple[str, Any, Any]]:
         TransformedKMeans,
     )
 
-    dense, sparse, wide = _rows()
+    dense, sparse, wide, many = _rows()
     both = (dense, sparse)
     cases: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "KMeans": (KMeans(40, random_state=0), both),
         "KMeans of few clusters": (KMeans(4, random_state=0), both),
         "KMeans of many clusters": (KMeans(256, n_init=1, max_iter=20, random_state=0), both),
         "KMeans of many features": (KMeans(40, random_state=0), (wide,)),
+        "KMeans of many clusters and features": (
+            KMeans(512, init="random", max_iter=4, random_state=0),
+            (many,),
+        ),
         "KMeans far from zero": (KMeans(40, random_state=0), (dense + 1000.0,)),
         "KMeans, elkan": (KMeans(40, algorithm="elkan", random_state=0), both),
         "KMeans, lloyd": (KMeans(40, algorithm="lloyd", random_state=0), both),
@@ -154,8 +158,8 @@ def problems() -> Iterator[tuple[str, Any, Any]]:
 
 
 @cache
-def _rows() -> tuple[Any, Any, Any]:
-    """Dense and sparse rows, and dense ones of many features."""
+def _rows() -> tuple[Any, Any, Any, Any]:
+    """Dense and sparse rows, dense ones of many features, and enough of them to be sampled."""
     import numpy as np
 
     from polymeans.datasets import make_documents
@@ -166,7 +170,9 @@ def _rows() -> tuple[Any, Any, Any]:
     sparse, _ = make_documents(1500, 600, n_topics=8, random_state=0)
     wide = 5 * rng.normal(size=(40, 300))[rng.integers(40, size=1200)]
     wide += rng.normal(size=wide.shape)
-    return dense, sparse, wide
+    many = 5 * rng.normal(size=(512, 128))[rng.integers(512, size=4200)]
+    many += rng.normal(size=many.shape)
+    return dense, sparse, wide, many
 
 
 def exercise(estimator: Any, rows: Any) -> None:

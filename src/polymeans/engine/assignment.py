@@ -26,8 +26,10 @@ from polymeans.engine.elkan import Elkan
 from polymeans.engine.factored_assigner import FactoredScores
 from polymeans.engine.grid_assigners import DenseSums, SparseSums, StreamedProducts
 from polymeans.engine.guarded import Guarded
-from polymeans.engine.lane_assigners import LaneLloyd, LaneMargins, plain_assigner
+from polymeans.engine.lane_assigners import LaneLloyd, LaneMargins
 from polymeans.engine.linear_assigner import LinearScores
+from polymeans.engine.plain_assigners import plain_assigner
+from polymeans.engine.scouted import ScoutedLazy
 from polymeans.engine.sparse_assigners import SparseLazy, SparseLloyd
 
 ALGORITHMS = ("auto", "lloyd", "elkan", "lazy")
@@ -55,6 +57,8 @@ def _for_table(block: Block, codebook: Table, algorithm: str) -> Assigner[Table]
         return plain_assigner(block, n_clusters)
     if LaneLloyd.serves(block) and n_clusters <= _ONE_BOUND:
         return LaneMargins(block, n_clusters)
+    if ScoutedLazy.serves(block):
+        return ScoutedLazy(block, n_clusters)
     return DenseLazy(block, n_clusters, plain_assigner(block, n_clusters))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Room for group bounds: this, or half the size of the data if that is more (up to the limit).
 _BOUND_BYTES, _BOUND_BYTES_LIMIT = 32 * 2**20, 256 * 2**20
 
-#: Share of row-group pairs above which bounds cost more than they save.
+#: Share of row-group pairs above which bounds cost more than they save, beside tiles.
 _WASTED = 0.75
 
 
@@ -83,10 +83,14 @@ class DenseLloyd(StatelessAssigner):
         self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> None:
         """Write every row's label."""
-        self.assign_with_gaps(codebook, labels, np.empty(0, dtype=np.float32))
+        self.assign_with_gaps(codebook, previous, labels, np.empty(0, dtype=np.float32))
 
     def assign_with_gaps(
-        self, codebook: CentersTable, labels: NDArray[np.int32], gaps: NDArray[np.float32]
+        self,
+        codebook: CentersTable,
+        previous: NDArray[np.int32],
+        labels: NDArray[np.int32],
+        gaps: NDArray[np.float32],
     ) -> None:
         """The same, and at least how much farther the next centroid is than the nearest."""
         from polymeans.kernels import dense
@@ -136,13 +140,26 @@ class DenseLazy(DenseLloyd):
     n_clusters : int
     plain : assigner, default=None
         Looks at everything, in calls where bounds would be wasted. None: tiles do.
+    wasted : float, default=0.75
+        Share of row-group pairs looked at above which bounds cost more than they save. With 1 they
+        are never given up.
+    plain_calls : int, default=1
+        Calls before bounds are set up. Starting points move far at first; bounds and groups from
+        before would be wasted.
     """
 
     def __init__(
-        self, rows: DenseBlock, n_clusters: int, plain: Assigner[CentersTable] | None = None
+        self,
+        rows: DenseBlock,
+        n_clusters: int,
+        plain: Assigner[CentersTable] | None = None,
+        wasted: float = _WASTED,
+        plain_calls: int = 1,
     ) -> None:
         super().__init__(rows, n_clusters)
         self._plain = plain
+        self._wasted = wasted
+        self.examined = 1.0  #: share of row-group pairs that the last call looked at
         n_panels = len(self.lane_cluster)
         budget = np.clip(rows.n_stored * rows.dtype.itemsize // 2, _BOUND_BYTES, _BOUND_BYTES_LIMIT)
         affordable = int(budget // (4 * rows.n_samples))
@@ -150,8 +167,7 @@ class DenseLazy(DenseLloyd):
         self.panels_per_group = -(-n_panels // affordable)
         self.n_groups = -(-n_panels // self.panels_per_group)
         self.bounded = False
-        # Starting points move far at first; bounds and groups from before would be wasted.
-        self._plain_calls = 1
+        self._plain_calls = plain_calls
         self._next_rest = 2
 
     def assign(
@@ -161,6 +177,7 @@ class DenseLazy(DenseLloyd):
         if self._plain_calls:
             self._plain_calls -= 1
             self.bounded = False
+            self.examined = 1.0
             look = super().assign if self._plain is None else self._plain.assign
             look(codebook, previous, labels)
             return
@@ -169,8 +186,9 @@ class DenseLazy(DenseLloyd):
             self._begin_bounds(codebook)
             # Everything is looked at anyway: the own centroid needs no treatment of its own.
             previous = np.full(self.rows.n_samples, -1, dtype=np.int32)
-        examined = self._assign_bounded(codebook, previous, labels)
-        if not fresh and examined > _WASTED * self.rows.n_samples * self.n_groups:
+        n_examined = self._assign_bounded(codebook, previous, labels)
+        self.examined = n_examined / (self.rows.n_samples * self.n_groups)
+        if not fresh and self.examined > self._wasted:
             # Nothing to gain now. Look at everything for a while, ever longer if it stays so.
             self._plain_calls, self._next_rest = self._next_rest, 2 * self._next_rest
 

@@ -91,16 +91,20 @@ class LaneLloyd(StatelessAssigner):
         self, codebook: CentersTable, previous: NDArray[np.int32], labels: NDArray[np.int32]
     ) -> None:
         """Write every row's label."""
-        self.assign_with_gaps(codebook, labels, np.empty(0, dtype=np.float32))
+        self.assign_with_gaps(codebook, previous, labels, np.empty(0, dtype=np.float32))
 
     def assign_with_gaps(
-        self, codebook: CentersTable, labels: NDArray[np.int32], gaps: NDArray[np.float32]
+        self,
+        codebook: CentersTable,
+        previous: NDArray[np.int32],
+        labels: NDArray[np.int32],
+        gaps: NDArray[np.float32],
     ) -> None:
         """The same, and at least how much farther the next centroid is than the nearest."""
         from polymeans.kernels.dense_lanes import assign_lanes
 
         if self._tiles is not None:
-            self._tiles.assign_with_gaps(codebook, labels, gaps)
+            self._tiles.assign_with_gaps(codebook, previous, labels, gaps)
             return
         rows, book, frame = self.rows, codebook.book, self.pack(codebook)
         found = rows.each(
@@ -229,7 +233,7 @@ class LaneMargins(LaneLloyd):
             super().assign(codebook, previous, labels)
         elif self._gaps is None or self._drift is None:
             self._gaps = np.empty(self.rows.n_samples, dtype=np.float32)
-            self.assign_with_gaps(codebook, labels, self._gaps)
+            self.assign_with_gaps(codebook, previous, labels, self._gaps)
         else:
             n_looked_at = self.assign_open(codebook, previous, labels, self._gaps, self._drift)
             if n_looked_at > _WASTED * self.rows.n_samples:
@@ -259,11 +263,6 @@ def lane_errors(n_features: int, longest: float, shortest: float) -> "ScoreError
     error = score_error_of(n_features, terms, longest, shortest, np.float32)
     # Norms are off by one rounding for each feature.
     return error._replace(own=2.5 * (n_features + 8) * 2.0**-24)
-
-
-def plain_assigner(rows: DenseBlock, n_clusters: int) -> LaneLloyd | DenseLloyd:
-    """One that looks at every centroid for every row."""
-    return (LaneLloyd if LaneLloyd.serves(rows) else DenseLloyd)(rows, n_clusters)
 
 
 def drift_of(drift: NDArray[np.float64]) -> "Drift":

@@ -16,9 +16,10 @@ from polymeans.codebooks.base import CentersTable, Centroids, NumeratorsTable, T
 from polymeans.engine.assignment import make_assigner
 from polymeans.engine.blocks import Block, DenseBlock, SparseBlock
 from polymeans.engine.in_turn import InTurn
-from polymeans.engine.lane_assigners import LaneLloyd, drift_of, plain_assigner
+from polymeans.engine.lane_assigners import LaneLloyd, drift_of
 from polymeans.engine.nearest import decide_contested
 from polymeans.engine.placement import Kept
+from polymeans.engine.plain_assigners import plain_assigner
 from polymeans.engine.prepared_blocks import block_of_some
 from polymeans.engine.sparse_assigners import CentroidTable, SparseLazy
 
@@ -151,7 +152,7 @@ def _labels_and_gaps(
     block: DenseBlock, codebook: CentersTable, before: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     labels, gaps = before.copy(), np.empty(block.n_samples, dtype=np.float32)
-    plain_assigner(block, codebook.n_clusters).assign_with_gaps(codebook, labels, gaps)
+    plain_assigner(block, codebook.n_clusters).assign_with_gaps(codebook, before, labels, gaps)
     decide_contested(block, codebook, labels)
     return labels, gaps
 

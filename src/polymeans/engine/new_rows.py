@@ -17,9 +17,11 @@ from polymeans.codebooks.aggregation import combine
 from polymeans.codebooks.dense import DenseCodebook
 from polymeans.core.frame import LONGEST, Frame, is_ordinary
 from polymeans.engine.blocks import DenseBlock
+from polymeans.engine.byte_assigners import ByteLloyd
 from polymeans.engine.dense_assigners import DenseLloyd
 from polymeans.engine.lane_assigners import LaneLloyd
 from polymeans.engine.nearest import decide_contested
+from polymeans.engine.plain_assigners import BytesOrScores
 
 #: Rows up to which exact scores take less time than bringing centroids into groups.
 _FEW_ROWS = 8
@@ -57,21 +59,33 @@ def label_new_rows(X: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.int32] 
         return None
     block = block_near(X, centers)
     codebook = DenseCodebook(centers)
-    labels = np.empty(len(X), dtype=np.int32)
-    if X.shape[1] <= _MOST_FEATURES:
-        lanes = LaneLloyd(block, len(centers))
-        lanes.assign(codebook, labels, labels)
-        # Long rows have exact labels already, but a row that is not finite looks long too.
-        if lanes.n_extreme and not np.isfinite(X).all():
-            return None
-        if lanes.n_settled == 0:
-            return labels
-    else:
+    labels = np.full(len(X), -1, dtype=np.int32)
+    looker = _looker(block, codebook, labels)
+    if isinstance(looker, DenseLloyd):
         if not block.norms.max() < LONGEST:  # not if one is NaN
             return None
-        DenseLloyd(block, len(centers)).assign(codebook, labels, labels)
+        looker.assign(codebook, labels, labels)
+    else:
+        looker.assign(codebook, labels, labels)
+        # Long rows have exact labels already, but a row that is not finite looks long too.
+        if looker.n_extreme and not np.isfinite(X).all():
+            return None
+        if looker.n_settled == 0:
+            return labels
     decide_contested(block, codebook, labels)
     return labels
+
+
+def _looker(
+    block: DenseBlock, codebook: DenseCodebook, likely: NDArray[np.int32]
+) -> ByteLloyd | LaneLloyd | DenseLloyd:
+    """What looks at all centroids for such rows."""
+    n_clusters = codebook.n_clusters
+    if BytesOrScores.serves(block, n_clusters):
+        chosen = BytesOrScores(block, n_clusters).chosen(codebook, likely)
+        if isinstance(chosen, ByteLloyd):
+            return chosen
+    return (LaneLloyd if block.n_features <= _MOST_FEATURES else DenseLloyd)(block, n_clusters)
 
 
 def label_few_by_grid(

@@ -14,19 +14,27 @@ from numba.core import cgutils
 #: get several instructions for each.
 LANES = 16
 
+#: Features of the levels that wheels are built for, which have a name only.
+_OF_LEVEL = {"x86-64-v3": ("+avx2", "+fma"), "x86-64-v4": ("+avx2", "+fma", "+avx512f")}
+
 I1, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 16, 32, 64))
 F32 = ir.FloatType()
 VECTOR = ir.VectorType(F32, LANES)
 
 
-def has_many_registers(context):
-    """Whether code is made for 32 registers of 64 bytes (AVX-512), twice as many as AVX2 has.
+def features_of(context):
+    """Features of the processor that code is made for, such as "+avx2".
 
-    What is computed, and in which order, must not depend on it: a release wheel's kernels return
+    What is computed, and in which order, must not depend on them: a release wheel's kernels return
     the same bits as those that are compiled for the processor at hand.
     """
-    _, _, features = context.codegen().magic_tuple()
-    return "+avx512f" in features.split(",")
+    _, name, features = context.codegen().magic_tuple()
+    return frozenset(features.split(",") if features else _OF_LEVEL.get(name, ()))
+
+
+def has_many_registers(context):
+    """Whether code is made for 32 registers of 64 bytes (AVX-512), twice as many as AVX2 has."""
+    return "+avx512f" in features_of(context)
 
 
 def loop(builder, begin, end, step, initial, body):
