@@ -100,6 +100,12 @@ def test_one_giant_row_and_centroid(dtype):
     check(ByteLloyd, X, C[:9])
 
 
+def test_centroids_too_long_for_float32_scores_are_always_compared():
+    X = np.random.default_rng(10).normal(size=(300, 20))
+    C = np.concatenate([X[:30], 1e30 * X[30:40], 1e20 * X[40:45]])
+    check(ByteLloyd, X, C)
+
+
 def test_centroids_are_rounded_to_bytes_and_what_is_lost_is_known():
     rng = np.random.default_rng(4)
     C = rng.normal(size=(21, 10)) * 10.0 ** rng.integers(-3, 4, size=(21, 1))
@@ -186,11 +192,12 @@ def test_rows_that_are_not_finite_are_refused(dtype):
             model.predict(bad)
 
 
-def test_one_very_long_row_is_labeled_too():
-    X = np.random.default_rng(9).normal(size=(5000, 128)).astype(np.float32)
+@pytest.mark.parametrize(("dtype", "length"), [(np.float32, 1e25), (np.float64, 1e200)])
+def test_one_very_long_row_is_labeled_too(dtype, length):
+    X = np.random.default_rng(9).normal(size=(5000, 128)).astype(dtype)
     model = KMeans(600, init=X[:600], max_iter=2).fit(X)
     far = X.copy()
-    far[17] *= np.float32(1e25)
+    far[17] *= dtype(length)
     labels = model.predict(far)
     assert (np.delete(labels, 17) == np.delete(model.predict(X), 17)).all()
     assert labels[17] == model.predict(far[17:18])[0]

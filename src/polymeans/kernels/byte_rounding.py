@@ -156,7 +156,9 @@ def to_bytes(x, shift, levels, bias, flat, out):
         scale = np.float32(largest * np.float32((1 + 2.0**-20) / levels))
         total, left = _round(flat, scale, np.float32(1.0) / scale, np.int32(bias), out)
         # Roundings of the subtraction, of multiples, and of the score.
-        off = np.sqrt(np.float64(left)) * (1 + (d + 8) * UNIT) + 24 * UNIT * norm + d * 2.0**-140
+        # Squares that are too small for float32 vanish.
+        off = np.sqrt(np.float64(left) + d * 2.0**-148)
+        off = off * (1 + (d + 8) * UNIT) + 24 * UNIT * norm + d * 2.0**-140
     else:
         for t in range(flat.shape[0]):
             out[t] = bias

@@ -116,8 +116,10 @@ def pack_byte_panels(
             )
             for t in range(n_quarters):
                 panels.values[p, t, lane] = packed[t]
+            if not square <= LARGEST_SQUARE:  # nothing is known: it is a candidate of every row
+                scale, norm, off, square = np.float32(0.0), 0.0, 0.0, -np.inf
             # What the centroid was rounded to is no longer than it and what rounding is off by.
-            least = 0.5 * (square - (centers.shape[1] + 16) * 4 * UNIT * square)
+            least = 0.5 * square * (1 - (centers.shape[1] + 16) * 4 * UNIT)
             lines[0, lane] = np.float32(least - _faint(n_quarters))
             lines[1, lane] = -scale
             lines[2, lane] = -round_up(norm + off)
@@ -219,7 +221,7 @@ def _scan(rows, book, panels, n_queued, blur, buffers):
 @kernel(inner=True)
 def _label_exactly(rows, i, book):
     """The nearest of all centroids by exact scores, marked if rounding could have decided."""
-    best, label, rival = np.inf, 0, np.inf
+    best, label, rival = np.inf, -1, np.inf  # scores of very long rows may be infinite
     for j in range(book.numerators.shape[0]):
         exact = exact_score(rows, i, book, j)
         if exact < best:
