@@ -16,10 +16,13 @@ from polymeans.engine.plain_assigners import (
     sampled,
 )
 
-#: Times of looking at every centroid for every row, in units of what it takes by tiles; of setting
-#: bounds up, labels included; and of looking at everything group by group. As measured.
-_COSTS: dict[type, float] = {BytesOrScores: 0.25, LaneLloyd: 0.6, DenseLloyd: 1.0}
+#: Times of setting bounds up, labels included, and of looking at everything group by group, in
+#: units of looking at every centroid for every row by tiles; as measured.
 _SETTING_UP, _BY_GROUPS = 1.2, 1.3
+
+#: Times of looking at everything by rows side by side, and by bytes, in the same units; the latter
+#: needs some time for each row, in units of comparing it with a centroid.
+_BY_LANES, _BY_BYTES, _PER_ROW = 0.6, 0.25, 60
 
 
 class ScoutedLazy:
@@ -40,7 +43,7 @@ class ScoutedLazy:
         self.rows = rows
         self.n_clusters = n_clusters
         self._plain = plain_assigner(rows, n_clusters)
-        self._cost = _COSTS[type(self._plain)]
+        self._cost = _cost_of(self._plain, n_clusters)
         self._spared = 0.0  #: what bounds would have spared so far
         self._sampled = sampled(rows)
         self._scout = DenseLazy(sample_of(rows, self._sampled), n_clusters, wasted=1.0)
@@ -79,3 +82,10 @@ class ScoutedLazy:
 
     def confirm(self, explicit: object, labels: NDArray[np.int32]) -> None:
         """Correct labels for the codebook's explicit form, which is the one they are for."""
+
+
+def _cost_of(plain: BytesOrScores | LaneLloyd | DenseLloyd, n_clusters: int) -> float:
+    """Time of looking at everything, in units of what tiles take."""
+    if isinstance(plain, BytesOrScores):
+        return _BY_BYTES + _PER_ROW / n_clusters
+    return _BY_LANES if isinstance(plain, LaneLloyd) else 1.0
