@@ -24,7 +24,7 @@ SEED, N_PROBLEMS, N_PARTS = 15, 400, 8
 N_SHORT = 1
 
 #: Sizes that take seconds, and areas that draw or compile much, are left to the fuzzer itself.
-_LARGE = {"threaded", "fast path"}
+_LARGE = {"threaded", "fast path", "bytes"}
 
 
 @pytest.mark.parametrize("part", [*range(N_SHORT), *long(*range(N_SHORT, N_PARTS))])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 import polymeans
 from benchmarks.fuzz.case import Case
 from benchmarks.fuzz.containers import DENSE, SPARSE, holds
-from benchmarks.fuzz.shapes import FAST, THREADED, draw_shape
+from benchmarks.fuzz.shapes import FAST, LARGE, THREADED, draw_shape
 from benchmarks.fuzz.values import draw_values
 from benchmarks.fuzz.weights import draw_weights
 
@@ -201,14 +201,14 @@ def draw(rng: _Rng, area: str, seed: int, number: int) -> Case:
         X = X[: max(k, _FEW_WHOLE // d)]
     if rng.random() < 0.4:
         container = str(rng.choice(SPARSE))
-        if size in ("fast path", "threaded"):
+        if size in LARGE:
             X = X * (rng.random(X.shape) < 0.5)
     else:
         container = "C order" if rng.random() < 0.5 else str(rng.choice(DENSE))
         container = container if holds(container, X) else "C order"
     weights, weighing = draw_weights(rng, X, kind)
     sparsity = "sparse" if container.startswith("cs") else "dense"
-    share = 0.15 if size in ("fast path", "threaded") else 0.35
+    share = 0.15 if size in LARGE else 0.35
     checks = {name for name in EXPENSIVE if rng.random() < share}
     if size == "threaded":
         checks.add("threads")

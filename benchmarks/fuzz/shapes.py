@@ -6,6 +6,12 @@ import numpy as np
 #: starts threads. Written down here and not imported: the fuzzer knows nothing of the inside.
 FAST, THREADED = 2**21, 2**24
 
+#: Rows, and features times clusters, from which on rows are rounded to bytes. Written down, too.
+MANY_ROWS, MANY_NUMBERS = 4096, 2**16
+
+#: Sizes of which few are drawn, and with few expensive checks.
+LARGE = ("fast path", "threaded", "bytes")
+
 
 def draw_shape(rng: np.random.Generator, largest: int = THREADED) -> tuple[int, int, int, str]:
     """Rows, columns, clusters, and the name of the size.
@@ -17,6 +23,9 @@ def draw_shape(rng: np.random.Generator, largest: int = THREADED) -> tuple[int, 
         Multiplications of the largest problem; expensive estimators ask for less.
     """
     chance = rng.random()
+    if chance < 0.002 and largest >= THREADED:
+        d = int(rng.integers(64, 400))
+        return MANY_ROWS, d, max(64, MANY_NUMBERS // d + 1), "bytes"
     if chance < 0.005 and largest >= THREADED:
         return *_of_work(rng, 1.1 * THREADED), "threaded"
     if chance < 0.03 and largest >= FAST:
