@@ -29,19 +29,50 @@ from polymeans.core.statistics import CellStatistics
 _NOTHING = 1e-14
 
 
-def _first_of_equals(means: NDArray[np.float64], used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+#: Differences of means, beside their largest number, that are nothing but rounding.
+_ROUNDING = 2.0**-48
+
+
+def _first_of_equals(
+    means: NDArray[np.float64], used: NDArray[np.bool_], origin: float
+) -> NDArray[np.bool_]:
     """Clusters to which rows are assigned: those that have rows, the lowest among equal means.
 
     Slopes of equal means differ by their rounding, so that a comparison of scores would not give
-    the lowest, and ``predict`` might not give what ``fit`` gave. Clusters without rows get some by
-    relocation only.
+    the lowest, and ``predict`` might not give what ``fit`` gave. Means of equal rows of different
+    weights differ by their rounding, too. Clusters without rows get some by relocation only.
+
+    Parameters
+    ----------
+    means : ndarray of shape (k, d)
+    used : ndarray of shape (k,), bool
+        Clusters that have rows.
+    origin : float
+        Largest number that was added to means.
+
+    Returns
+    -------
+    ndarray of shape (k,), bool
     """
     first = used.copy()
     clusters = np.flatnonzero(used)
-    if len(np.unique(means[clusters, 0])) < len(clusters):  # otherwise no two are equal
-        kept = np.unique(means[clusters], axis=0, return_index=True)[1]
-        first[:] = False
-        first[clusters[kept]] = True
+    if len(clusters) < 2:
+        return first
+    chosen = means[clusters]
+    widest = int(np.argmax(chosen.max(axis=0) - chosen.min(axis=0)))
+    clusters = clusters[np.argsort(chosen[:, widest], kind="stable")]
+    near = _ROUNDING * (np.abs(means[clusters]).max(axis=1) + origin)
+    apart = np.diff(means[clusters, widest]) > np.maximum(near[1:], near[:-1])
+    if apart.all():
+        return first
+    tolerance = dict(zip(clusters.tolist(), near.tolist()))
+    for together in np.split(clusters, np.flatnonzero(apart) + 1):
+        ordered = np.sort(together)
+        for place, c in enumerate(ordered[:-1]):
+            others = ordered[place + 1 :]
+            if first[c]:
+                equal = np.abs(means[others] - means[c]).max(axis=1) <= tolerance[int(c)]
+                first[others[equal]] = False
     return first
 
 
@@ -102,6 +133,7 @@ class LearnedMetricCodebook(BaseCodebook[CellStatistics]):
         used = mass > 0
         means = self.means.copy()
         means[used] = statistics.sums[used] / mass[used, None] + statistics.frame.origin
+        origin = float(np.max(np.abs(statistics.frame.origin), initial=0.0))
         shares, vectors = np.linalg.eigh(explained)
         left = np.maximum(1.0 - shares, _NOTHING)
         # L^-1 - I, from its eigenvalues: a difference would lose small ones.
@@ -109,7 +141,9 @@ class LearnedMetricCodebook(BaseCodebook[CellStatistics]):
         self.weighted, self._gain = weighted, gain
         roots = np.where(used, np.sqrt(mass), 1.0)
         self.slopes = (solved + gain @ solved) / roots[:, None]
-        self.offsets = np.where(_first_of_equals(means, used), np.diag(gain) / roots**2, np.inf)
+        self.offsets = np.where(
+            _first_of_equals(means, used, origin), np.diag(gain) / roots**2, np.inf
+        )
         step = means - self.means
         self.means = means
         return np.sqrt(np.einsum("ij,ij->i", step, step))

@@ -105,6 +105,20 @@ def test_conjugate_gradients_on_equal_rows():
     assert model.inertia_ == 0.0
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["cg", "exact"])
+@pytest.mark.parametrize("seed", range(6))
+def test_means_of_equal_rows_of_different_weights_are_equal_but_for_rounding(solver, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6, 5)).astype(np.float32)
+    X[1:5] = X[1]
+    weights = rng.uniform(0.2, 0.9, size=6)
+    params = {"embedding": None, "solver": solver, "random_state": seed}
+    for metric in ("cosine", "euclidean"):
+        model = TransformedKMeans(6, metric=metric, **params).fit(X, sample_weight=weights)
+        assert_array_equal(model.predict(X), model.labels_)
+
+
 def test_rows_without_weight_may_lie_anywhere():
     X = np.random.default_rng(0).normal(size=(60, 3)) * 1e-5
     X[0] = 1e8
