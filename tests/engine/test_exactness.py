@@ -158,3 +158,39 @@ def test_initial_centroids_outside_the_used_features():
     # The middle one is far from all rows by its third coordinate, so it had to be relocated.
     assert model.cluster_centers_[1, 2] == 0
     assert set(model.predict(X)) == set(model.labels_)
+
+
+def test_bounds_hold_where_squares_are_too_small_for_float32():
+    steps = [
+        (1, -4),
+        (2, 0),
+        (0, 3),
+        (1, 5),
+        (-5, 2),
+        (5, 1),
+        (-4, -5),
+        (0, -4),
+        (5, -2),
+        (5, 1),
+        (-3, -5),
+        (0, 3),
+        (5, -5),
+        (4, 5),
+        (-4, -1),
+        (-3, 3),
+        (5, 4),
+        (2, 0),
+        (-4, -1),
+        (-5, 0),
+        (2, -3),
+        (2, -2),
+        (1, 2),
+    ]
+    weights = np.array([3, 2, 4, 3, 3, 4, 2, 3, 2, 1, 3, 3, 4, 3, 4, 3, 3, 2, 3, 2, 3, 2, 2], float)
+    params = {"n_clusters": 7, "init": "random", "random_state": 64, "n_init": 1}
+    plain, lazy = (
+        KMeans(algorithm=name, **params).fit(5e-324 * np.array(steps), sample_weight=weights)
+        for name in ("lloyd", "lazy")
+    )
+    assert (plain.labels_ == lazy.labels_).all()
+    assert (plain.cluster_centers_ == lazy.cluster_centers_).all()

@@ -225,7 +225,8 @@ def assign_lazy(
                 decided = settled(rows, i, book, exact, label, rival) == label
             labels[i] = label if decided else as_contested(label)
             least = square - 2 * reach
-            base = np.float32(least - abs(least) * 2.0**-22)
+            # Rounding to float32 is relative down to 2**-126, and 2**-150 below.
+            base = np.float32(least - abs(least) * 2.0**-22 - 2.0**-146)
             for c in range(masks.shape[1]):
                 mask = masks[b, c]
                 while mask:
